@@ -12,7 +12,7 @@ the result of the ranks before it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
@@ -20,6 +20,7 @@ import numpy as np
 
 from .. import backend, policy
 from ..backend.flags import is_noticed
+from ..context.caches import remembered
 from ..exchange.messages import exchange
 from ..exchange.partners import prefix
 from ..layout import BlockAxis, Layout
@@ -65,18 +66,23 @@ def accumulated(section: Section, axis: int, ufunc: np.ufunc, dtype: np.dtype[An
         blocks = redistributed(section, even_blocks(layout.shape, layout.processes, axis))
         return redistributed(accumulated(blocks, axis, ufunc, dtype), layout)
     scanned = _scanned(section.block, axis, ufunc, dtype)
-    place = layout.coordinates(section.rank)
-    if place is None:
-        return section.with_block(scanned)
-    filled = filled_blocks(along.bounds)
-    if place[axis] in filled and len(filled) > 1:
-        seats = layout.seats.selected(axis, filled).joined(axis)
-        line = seats.at((*place[:axis], *place[axis + 1 :]))
-        last = np.take(scanned, -1, axis=axis)
+    line = _line_along(layout, axis, section.rank)
+    if line:
+        last = scanned.take([-1], axis)
         before = prefix(section.communicator, last, line, ufunc, "a scan")
         if before is not None and scanned.size:
-            ufunc(np.expand_dims(before, axis), scanned, out=scanned)
+            ufunc(before, scanned, out=scanned)
     return section.with_block(scanned)
+
+
+@remembered
+def _line_along(layout: Layout, axis: int, rank: int) -> Sequence[int]:
+    """The ranks with the blocks of a lane, in order, if this rank is one of several of them."""
+    place, filled = layout.coordinates(rank), filled_blocks(layout.axes[axis].bounds)  # type: ignore[attr-defined]
+    if place is None or place[axis] not in filled or len(filled) == 1:
+        return ()
+    seats = layout.seats.selected(axis, filled).joined(axis)
+    return seats.at((*place[:axis], *place[axis + 1 :]))
 
 
 def _scanned(block: Array, axis: int, ufunc: np.ufunc, dtype: np.dtype[Any]) -> Array:

@@ -14,6 +14,7 @@ of the candidates. The size of a round's messages depends on the number of wante
 
 from __future__ import annotations
 
+from itertools import pairwise
 from math import isqrt
 from typing import Any
 
@@ -143,11 +144,15 @@ def destinations(
     Arguments are those of :func:`cuts_at`. Each member of a group gets an even part; elements from lower ranks go to lower members, so
     equal elements stay in order. Collective.
     """
-    size = communicator.size
+    size, rank = communicator.size, communicator.rank
     bounds = Bounds(*divmod(length, size), length, size)
     groups = balanced_bounds(size, groups_of(size))
     firsts = bounds.starts(np.asarray(groups))
     ends, lower = cuts_at(values, start, length, firsts, communicator)
+    if len(groups) > size:  # each rank is a group
+        cuts = enumerate(pairwise(ends.tolist()))
+        spans = {peer: range(*cut) for peer, cut in cuts if cut[0] < cut[1]}
+        return spans, range(rank, rank + 1), int(firsts[rank + 1] - firsts[rank])
     filled = (ends[1:] > ends[:-1]).nonzero()[0]
     begins = (firsts[:-1] + lower[1:] - lower[:-1])[filled]
     moves = begins - ends[filled]  # from a place among the values to one in the line
@@ -159,7 +164,7 @@ def destinations(
     lows = np.maximum(bounds.starts(peers), begins[of]) - moves[of]
     highs = np.minimum(bounds.starts(peers + 1), stops[of]) - moves[of]
     spans = dict(zip(peers.tolist(), map(range, lows.tolist(), highs.tolist())))
-    here = block_of(groups, communicator.rank)
+    here = block_of(groups, rank)
     return spans, range(groups[here], groups[here + 1]), int(firsts[here + 1] - firsts[here])
 
 
@@ -215,19 +220,17 @@ def cuts_at(
     """The numbers of this rank's ``values``, which are in order, and of those of lower ranks, before each of the wanted elements, in two
     rows. Collective.
 
-    The elements are numbered from 0 in the order of all ranks together. Lower ranks have ``start`` elements, and all
-    have ``length``.
+    The elements are numbered from 0 in the order of all ranks together, and ``wanted`` has ascending numbers. Lower ranks have
+    ``start`` elements, and all have ``length``.
     """
-    numbers, places = np.unique(np.clip(wanted, 0, length), return_inverse=True)
-    low, high = np.zeros((2, 3, len(numbers)), np.int64)
-    high[:, numbers > 0] = [[length], [len(values)], [start]]
-    while len(sought := (high[0] != numbers).nonzero()[0]):
+    low, high = np.zeros((2, 3, len(wanted)), np.int64)
+    high[:, wanted > 0] = [[length], [len(values)], [start]]
+    while len(sought := (high[0] != wanted).nonzero()[0]):
         narrow = _narrowed(
-            values, start, length, numbers[sought], low[:, sought], high[:, sought], communicator
+            values, start, length, wanted[sought], low[:, sought], high[:, sought], communicator
         )
         low[:, sought], high[:, sought] = narrow
-    cuts: Array = high[1:, places]
-    return cuts
+    return high[1:]
 
 
 def _narrowed(
@@ -257,8 +260,16 @@ def _narrowed(
         before = low[0, of] + between
         here = (before * (len(values) / length)).astype(np.int64)
         turns, more = np.divmod(before - here, others)
-        _edges(here, communicator)
+        if len(of) < gaps.sum():
+            _edges(here, communicator)
         edges = np.array([before, here, turns * rank + np.minimum(more, rank)])
+    elif len(of) == gaps.sum():  # the samples are all candidates, so their order tells the numbers
+        order = keys.argsort()
+        keys = keys[order[samples[order].argsort(kind="stable")]]
+        lower = keys < start
+        edges = np.array([np.ones_like(keys), (keys < start + len(values)) & ~lower, lower])
+        edges = edges.cumsum(1) - edges
+        edges += (low - edges[:, counts.cumsum() - counts])[:, of]
     else:
         edges = _edges(_places(values, start, samples, keys), communicator)
     edges = np.concatenate([low, high, edges], axis=1)
@@ -293,8 +304,8 @@ def _places(values: Array, start: int, samples: Array, keys: Array) -> Array:
     """The number of this rank's elements before each sample."""
     places = np.empty(len(keys), np.int64)
     behind = keys < start
-    places[behind] = np.searchsorted(values, samples[behind])
-    places[~behind] = np.searchsorted(values, samples[~behind], "right")
+    places[behind] = values.searchsorted(samples[behind])
+    places[~behind] = values.searchsorted(samples[~behind], "right")
     own = (keys >= start) & (keys < start + len(values))
     places[own] = keys[own] - start
     return places

@@ -9,6 +9,7 @@ number for each message to come, not for each rank.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from .. import policy
 from ..comm.communicator import Communicator
 from ..comm.in_step import allgather, alltoall, before, carried, check_mark, mark_of, step, summed
 from ..context import statistics
-from .trees import as_bytes, branches, folded_before
+from .trees import as_bytes, branches, folded_before, in_pairs, parts_of
 
 Array = np.ndarray[Any, Any]
 IN_FRONT = 20
@@ -87,7 +88,7 @@ def sums(communicator: Communicator, numbers: Array, what: str) -> tuple[Array, 
     """The sums of the integers of the ranks before this one, and of all ranks. Collective."""
     if communicator.size <= policy.limits.few_ranks:
         every = allgather(communicator, numbers, what)
-        return every[: communicator.rank].sum(0), every.sum(0)
+        return np.add.reduce(every[: communicator.rank]), np.add.reduce(every)
     mine = numbers.astype(np.uint64)
     everywhere = summed(communicator, mine, what)
     return before(communicator, mine, what).astype(np.int64), everywhere.astype(np.int64)
@@ -102,8 +103,13 @@ def prefix(
 ) -> Array | None:
     """The fold of the values of the ranks before this one in ``order``; ``None`` for the first.
 
-    It takes as many successive messages each way as the number of ranks has binary digits.
+    It takes as many successive messages each way as the number of ranks has binary digits; a few ranks tell each other few bytes.
     """
+    size = communicator.size
+    if size == len(order) <= policy.limits.few_ranks and value.nbytes <= policy.limits.packed:
+        every, place = allgather(communicator, value, what), order.index(communicator.rank)
+        parts = [[every[order[k]] for k in range(*cut)] for cut in parts_of(0, place, size)]
+        return reduce(fold, [in_pairs(part, fold) for part in parts]) if place else None
     tree = branches(
         order.index(communicator.rank), len(order), order.__getitem__, communicator.nodes
     )

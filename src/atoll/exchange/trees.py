@@ -142,7 +142,7 @@ def _joined(parts: Sequence[Part], more: Sequence[Part], length: int, join: Join
     return parts
 
 
-def _parts_of(start: int, stop: int, length: int) -> list[tuple[int, int]]:
+def parts_of(start: int, stop: int, length: int) -> list[tuple[int, int]]:
     """The bounds of the parts that the positions from ``start`` to ``stop`` form together."""
     cuts = []
     while start < stop:
@@ -182,7 +182,7 @@ def _collected(
     for child, stop in zip(tree.children, tree.ends, strict=True):
         before.append(parts)
         if stop < end:
-            cuts = _parts_of(start, stop, length)
+            cuts = parts_of(start, stop, length)
             arrived = _received(communicator, child, cuts, given.nbytes, what)
             parts = _joined(parts, arrived, length, join)
         start = stop
@@ -216,7 +216,7 @@ def folded_before(
     if tree.parent is not None:
         if tree.end < length:
             _send(communicator, tree.parent, parts, what)
-        cuts = _parts_of(0, tree.place, length)
+        cuts = parts_of(0, tree.place, length)
         before = _received(communicator, tree.parent, cuts, given.nbytes, what)
     for child, own in zip(tree.children, before_children, strict=True):
         _send(communicator, child, _joined(before, own, length, join), what)
