@@ -64,7 +64,7 @@ def every_rank(world: World, compute: Callable[[], Any], what: str) -> Any:
 
 def alike(values: Sequence[Any], world: World) -> list[Section]:
     """Sections of values broadcast to one shape, all in the layout of the first value of that shape."""
-    shape = np.broadcast_shapes(*[np.shape(value) for value in values])
+    shape = np.broadcast_shapes(*[value.shape for value in values])
     sections: list[Section | None] = [None] * len(values)
     layout: Layout | None = None
     for number, value in enumerate(values):

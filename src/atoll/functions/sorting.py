@@ -42,7 +42,7 @@ Array = np.ndarray[Any, Any]
 def _sorted(name: str, handle: Any, axis: Any, *kind: Any) -> Any:
     """A sorted copy, which lies as the operand does, a line in even blocks; or the places of elements in ascending order."""
     if axis is None and is_large(handle):
-        handle, axis = shapes.ravel(handle), 0
+        handle, axis = shapes.in_line(handle), 0
     expect(world_of([handle]) and is_native(handle.dtype) and handle.size)
     expect(type(axis) is int and -handle.ndim <= axis < handle.ndim)
     order = shapes.order_of(handle) if name == "sort" else None
@@ -195,12 +195,11 @@ def unique(
 
 def _unique_line(ar: Any, world: World, index: bool, counts: bool) -> Any:
     """The distinct elements, ascending, in even blocks; with their first positions and their counts."""
-    line = shapes.ravel(ar)
-    in_step(world, "unique", line, index, counts)
+    in_step(world, "unique", ar, index, counts)
     if index:
-        values, places = ordered(line_of(line, world))
+        values, places = ordered(line_of(ar, world))
     else:
-        values = places = in_order(line_of(line, world))
+        values = places = in_order(line_of(ar, world))
     first = starts(values)
     results = [small_or_there(compressed(values, first), world)]
     if index:

@@ -35,7 +35,7 @@ _OTHERS: dict[str, Any] = {
 
 def _in_order(a: Any, *, without_nan: bool) -> Any:
     """The elements as an ascending line, NaN last."""
-    line = shapes.ravel(a)
+    line = shapes.in_line(a)
     if without_nan and line.dtype.kind in "fc":
         line = line[~call("isnan", line)]
     return call("sort", line)

@@ -397,7 +397,7 @@ def accumulate(ufunc: np.ufunc, handle: Any, axis: Any, dtype: Any) -> Any:
     if world is None and (handle._np is not None or is_deferred(handle)):
         return NotImplemented
     if axis is None:
-        handle, axis = shapes.ravel(handle), 0
+        handle, axis = shapes.in_line(handle), 0
     if type(axis) is not int or not -handle.ndim <= axis < handle.ndim:
         return NotImplemented
     kind = ufunc.accumulate(np.empty(1, handle.dtype)).dtype if dtype is None else np.dtype(dtype)

@@ -234,6 +234,11 @@ def ravel(handle: Handle, order: Any = "C") -> Any:
     return flatten(handle, order)
 
 
+def in_line(handle: Any) -> Any:
+    """The elements along one axis, to be read: the array itself if it has one axis."""
+    return handle if handle.ndim == 1 else ravel(handle)
+
+
 def _ravel_as_it_lies(handle: Handle) -> Any:
     geometry = handle._geometry
     axes = tuple(sorted(range(geometry.ndim), key=lambda k: -abs(geometry.strides[k])))
