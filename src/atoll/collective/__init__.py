@@ -40,6 +40,7 @@ from .scans import accumulated as accumulated
 from .scans import whole_along as whole_along
 from .search import Finder as Finder
 from .section import Section as Section
+from .sort import elements_at as elements_at
 from .sort import first_behind as first_behind
 from .sort import in_order as in_order
 from .sort import ordered as ordered

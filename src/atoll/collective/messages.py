@@ -79,15 +79,14 @@ def exchanged(
     A piece for this rank itself is not copied, and empty ones do not travel.
     """
     rank = communicator.rank
-    arrived = {
-        peer: pieces[rank] if peer == rank else np.empty(shape, dtype)
-        for peer, shape in shapes.items()
-    }
-    outgoing, incoming = (
-        {peer: piece for peer, piece in some.items() if peer != rank and piece.size}
-        for some in (pieces, arrived)
-    )
-    outgoing = {peer: np.ascontiguousarray(piece) for peer, piece in outgoing.items()}
+    arrived, incoming, outgoing = {}, {}, {}
+    for peer, shape in shapes.items():
+        arrived[peer] = pieces[rank] if peer == rank else np.empty(shape, dtype)
+        if peer != rank and arrived[peer].size:
+            incoming[peer] = arrived[peer]
+    for peer, piece in pieces.items():
+        if peer != rank and piece.size:
+            outgoing[peer] = np.ascontiguousarray(piece)
     exchange(communicator, outgoing, incoming, what)
     return arrived
 

@@ -239,10 +239,10 @@ def by_rank(ranks: Array) -> Iterator[tuple[int, Array]]:
     """The places of each rank in an array of ranks, ascending."""
     if not ranks.size:
         return
-    low, high = int(ranks.min()), int(ranks.max())
+    low, high = int(np.minimum.reduce(ranks, None)), int(np.maximum.reduce(ranks, None))
     if high - low < policy.limits.few_ranks:
         for rank in range(low, high + 1):
-            part = np.flatnonzero(ranks == rank)
+            (part,) = (ranks == rank).nonzero()
             if part.size:
                 yield rank, part
         return

@@ -7,7 +7,7 @@ values travel there, places travel back.
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from math import isqrt
 from typing import Any, Literal
 
@@ -98,7 +98,9 @@ class Finder:
         start = line_start(line.layout, line.rank)
 
         def in_block(sought: Array) -> Array:
-            return (np.searchsorted(line.block, sought, side) + start).astype(np.intp)
+            places: Array = line.block.searchsorted(sought, side)
+            places += start
+            return places
 
         def in_row(sought: Array) -> Array:
             return self._requested(self._row, self._blocks, sought, side, in_block)
@@ -118,13 +120,13 @@ class Finder:
         """The places of values, each requested from one of some ``ranks`` by their ``first`` elements. Collective."""
         places = np.empty(values.shape, np.intp)
         # the last first element below a value; the first one for values before them all
-        parts = np.maximum(np.searchsorted(first, values, side) - 1, 0)
+        parts = np.maximum(first.searchsorted(values, side) - 1, 0)
         asked = dict(by_rank(ranks.start + parts * ranks.step))
 
         def answers(wanted: dict[int, Array]) -> dict[int, Array]:
             places_of_all = answer(np.concatenate([values[:0], *wanted.values()]))
-            ends = np.cumsum([len(piece) for piece in wanted.values()])
-            return dict(zip(wanted, np.split(places_of_all, ends)))
+            ends = accumulate(map(len, wanted.values()), initial=0)
+            return {peer: places_of_all[i:j] for peer, (i, j) in zip(wanted, pairwise(ends))}
 
         arrived = answered(
             self.line.communicator,

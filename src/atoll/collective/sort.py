@@ -148,7 +148,7 @@ def destinations(
     bounds = Bounds(*divmod(length, size), length, size)
     groups = balanced_bounds(size, groups_of(size))
     firsts = bounds.starts(np.asarray(groups))
-    ends, lower = cuts_at(values, start, length, firsts, communicator)
+    _, ends, lower = cuts_at(values, start, length, firsts, communicator)
     if len(groups) > size:  # each rank is a group
         cuts = enumerate(pairwise(ends.tolist()))
         spans = {peer: range(*cut) for peer, cut in cuts if cut[0] < cut[1]}
@@ -192,16 +192,16 @@ def first_behind(line: Section, none: Any) -> Any:
 
 
 def _beside(line: Section, way: int, what: str) -> Array | None:
-    """The element behind this rank's part of a line in blocks (1), or before it (-1), if there is one. Collective."""
-    block, along = line.block, line.layout.axes[0]
+    """The element behind this rank's part of a line in even blocks (1), or before it (-1), if there is one. Collective."""
+    block, size = line.block, line.layout.size
     if not len(block):
         exchange(line.communicator, {}, {}, what)
         return None
-    start = line_start(line.layout, line.rank)
-    sides = [(start - 1, block[:1]), (start + len(block), block[-1:])]
-    (to, mine), (source, _) = sides[::way]
-    outgoing = {along.locate(to)[0]: mine} if 0 <= to < along.size else {}
-    incoming = {along.locate(source)[0]: np.empty_like(mine)} if 0 <= source < along.size else {}
+    start, rank = line_start(line.layout, line.rank), line.rank
+    sides = [(rank - 1, block[:1], start), (rank + 1, block[-1:], size - start - len(block))]
+    (to, mine, goes), (source, _, comes) = sides[::way]
+    outgoing = {to: mine} if goes else {}
+    incoming = {source: np.empty_like(mine)} if comes else {}
     exchange(line.communicator, outgoing, incoming, what)
     return next(iter(incoming.values()), None)
 
@@ -217,8 +217,8 @@ def _differ(left: Array, other: Array) -> Array:
 def cuts_at(
     values: Array, start: int, length: int, wanted: Array, communicator: Communicator
 ) -> Array:
-    """The numbers of this rank's ``values``, which are in order, and of those of lower ranks, before each of the wanted elements, in two
-    rows. Collective.
+    """The numbers of elements before each of the wanted ones in three rows: of all ranks, of this rank's ``values``, which are in order,
+    and of lower ranks. Collective.
 
     The elements are numbered from 0 in the order of all ranks together, and ``wanted`` has ascending numbers. Lower ranks have
     ``start`` elements, and all have ``length``.
@@ -230,7 +230,22 @@ def cuts_at(
             values, start, length, wanted[sought], low[:, sought], high[:, sought], communicator
         )
         low[:, sought], high[:, sought] = narrow
-    return high[1:]
+    return high
+
+
+def elements_at(line: Section, numbers: Array) -> Array:
+    """The elements of a line that have these numbers in ascending order, NaN last, on every rank. Collective."""
+    values = empty(line.layout, line.dtype, line.communicator).block
+    values[...] = line.block
+    values.sort()
+    start, wanted = line_start(line.layout, line.rank), sorted({*numbers.reshape(-1).tolist()})
+    edges = np.array(sorted({*wanted, *[number + 1 for number in wanted]}), np.int64)
+    cuts = cuts_at(values, start, line.layout.size, edges, line.communicator)
+    at = edges.searchsorted(wanted)  # each wanted element is the only one between two edges
+    first = np.zeros_like(at)
+    found, _ = _samples(values, start, first, cuts[:, at], cuts[:, at + 1], line.communicator)
+    chosen: Array = found[np.searchsorted(wanted, numbers)]
+    return chosen
 
 
 def _narrowed(
@@ -255,19 +270,20 @@ def _narrowed(
     along = np.arange(len(of)) - (counts.cumsum() - counts)[of]
     between = (2 * along + 1) * gaps[of] // (2 * counts[of])
     samples, keys = _samples(values, start, between, low[:, of], high[:, of], communicator)
+    counted = len(of) == np.add.reduce(gaps)  # the samples are all candidates: their order tells
     if communicator.kind == "dry run":  # values in random order, dealt to the ranks in turn
         rank, others = communicator.rank, max(communicator.size - 1, 1)
         before = low[0, of] + between
         here = (before * (len(values) / length)).astype(np.int64)
         turns, more = np.divmod(before - here, others)
-        if len(of) < gaps.sum():
+        if not counted:
             _edges(here, communicator)
         edges = np.array([before, here, turns * rank + np.minimum(more, rank)])
-    elif len(of) == gaps.sum():  # the samples are all candidates, so their order tells the numbers
+    elif counted:
         order = keys.argsort()
         keys = keys[order[samples[order].argsort(kind="stable")]]
         lower = keys < start
-        edges = np.array([np.ones_like(keys), (keys < start + len(values)) & ~lower, lower])
+        edges = np.array([keys >= 0, (keys < start + len(values)) & ~lower, lower])
         edges = edges.cumsum(1) - edges
         edges += (low - edges[:, counts.cumsum() - counts])[:, of]
     else:

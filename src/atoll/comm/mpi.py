@@ -138,7 +138,7 @@ class MpiCommunicator(Communicator):
         return MpiRequest(self, handle, "send", dest, tag, what, None, array)
 
     def _receive(self, array: Array, source: int, tag: int, what: str) -> Request:
-        target = datatypes.receivable(array)
+        target = array if array.flags.c_contiguous else datatypes.receivable(array)
         message = datatypes.message(target)
         try:
             handle = self.own.Irecv(message, source, tag)

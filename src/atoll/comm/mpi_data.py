@@ -61,9 +61,7 @@ class Datatypes:
         return (memory, 1, self._many_bytes(nbytes))
 
     def receivable(self, array: Array) -> Array:
-        """``array`` if MPI can write into it directly, or else a packed array to unpack."""
-        if array.flags.c_contiguous:
-            return array
+        """A strided ``array`` if MPI can write into it directly, or else a packed array to unpack."""
         datatype = self._strided(array.itemsize, array.shape, array.strides)
         return np.empty(array.shape, array.dtype) if datatype is None else array
 

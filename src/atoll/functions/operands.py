@@ -44,7 +44,7 @@ class Operand:
 
     def array(self, value: Any) -> Any:
         """The array for a value."""
-        array = asarray(value)
+        array = value if type(value) is Handle.array_type else asarray(value)
         expect(is_native(array.dtype))
         return array
 

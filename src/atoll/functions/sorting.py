@@ -23,13 +23,14 @@ from ..collective import (
 )
 from ..collective.section import empty
 from ..comm.world import World
+from ..config import config
 from ..front import Kind
 from ..layout import Layout
 from ..lazy import shapes
 from ..lazy.agreement import in_step, world_of
 from ..lazy.creation import asarray
 from ..lazy.fallback import expect
-from ..lazy.sections import line_of, record, small_or_there
+from ..lazy.sections import line_of, of_section, record, small_or_there
 from ..lazy.shared_calls import by_elements, by_lines
 from ..ops.elementwise import is_native
 from .blocks import call
@@ -79,7 +80,8 @@ def searchsorted(a: Any, v: Any, side: Any = "left", sorter: Any = None, *, worl
     if sorter is not None:
         a = call("take", a, sorter)
     kind = np.result_type(a.dtype, v.dtype)
-    return record("searchsorted", (a.astype(kind), v.astype(kind)), side)
+    given = [each if each.dtype == kind else each.astype(kind) for each in (a, v)]
+    return record("searchsorted", given, side)
 
 
 @collective(np.digitize, cut=by_elements(0))
@@ -201,9 +203,9 @@ def _unique_line(ar: Any, world: World, index: bool, counts: bool) -> Any:
     else:
         values = places = in_order(line_of(ar, world))
     first = starts(values)
-    results = [small_or_there(compressed(values, first), world)]
+    results = [of_section(compressed(values, first, config.results), world)]
     if index:
-        results.append(small_or_there(compressed(places, first), world))
+        results.append(of_section(compressed(places, first, config.results), world))
     if counts:
         begins = positions_under(first)
         after = first_behind(begins, values.layout.size)

@@ -8,13 +8,16 @@ from typing import Any
 
 import numpy as np
 
+from .. import policy
+from ..collective import elements_at
 from ..comm.world import World
 from ..lazy import shapes
-from ..lazy.agreement import in_step
+from ..lazy.agreement import in_step, world_of
 from ..lazy.conversion import plain
 from ..lazy.creation import asarray
 from ..lazy.fallback import expect
 from ..lazy.reductions import NOTHING
+from ..lazy.sections import line_of
 from .blocks import along, call, in_c_order, into, normal_axis
 from .operands import DEFAULT, Operand, accepts
 from .public import collective
@@ -33,27 +36,35 @@ _OTHERS: dict[str, Any] = {
 """For each other method, the function from the fractional position of a quantile to the position that it uses."""
 
 
-def _in_order(a: Any, *, without_nan: bool) -> Any:
-    """The elements as an ascending line, NaN last."""
+def _line(a: Any, *, without_nan: bool) -> Any:
+    """The elements along one axis."""
     line = shapes.in_line(a)
     if without_nan and line.dtype.kind in "fc":
         line = line[~call("isnan", line)]
-    return call("sort", line)
+    return line
+
+
+def _in_order(line: Any, numbers: Array) -> Array:
+    """The elements of a line that have these numbers in ascending order, NaN last."""
+    world = world_of([line])
+    if world is None or numbers.size > policy.limits.short // policy.limits.pieces:
+        return np.asarray(call("sort", line)[numbers])
+    return elements_at(line_of(line, world), numbers)
 
 
 def _median_of(line: Any) -> Any:
-    """Median of a sorted line, by NumPy's median of the few elements that determine it."""
+    """Median of a line, by NumPy's median of the few elements that determine it."""
     length = line.size
     if not length:  # all of them are not a number
         return np.nanmedian(np.full(1, np.nan, line.dtype))
-    middle = np.asarray(line[np.array([(length - 1) // 2, length // 2, length - 1])])
+    middle = _in_order(line, np.array([(length - 1) // 2, length // 2, length - 1]))
     if line.dtype.kind == "f" and np.isnan(middle[2]):
         return middle[2]
     return np.median(middle[: 2 - length % 2])
 
 
 def _quantiles_of(line: Any, q: Array, method: str, kind: np.dtype[Any]) -> Any:
-    """The quantiles of a sorted line, from the two elements around the position of each."""
+    """The quantiles of a line, from the two elements around the position of each."""
     length = line.size
     if not length:
         warnings.warn("All-NaN slice encountered", RuntimeWarning, stacklevel=2)
@@ -68,7 +79,7 @@ def _quantiles_of(line: Any, q: Array, method: str, kind: np.dtype[Any]) -> Any:
     low = np.floor(at)
     high = np.where(wide < 0, 0, np.minimum(low + 1, length - 1))
     places = np.stack([low, high, np.full_like(low, length - 1)]).astype(np.int64)
-    below, above, last = np.asarray(line[places])
+    below, above, last = _in_order(line, places)
     if line.dtype.kind == "f" and np.isnan(last).any():
         return last.astype(kind)[()]
     if method in ("lower", "higher", "nearest") or (method == "linear" and q.dtype.kind in "iu"):
@@ -107,7 +118,7 @@ def _median(name: str, nan: bool) -> None:
             return medians
 
         def line(lane: Any) -> Any:
-            return _median_of(_in_order(lane, without_nan=nan))
+            return _median_of(_line(lane, without_nan=nan))
 
         axes = normal_axis(axis, a.ndim)
         return into(out, _over(a, axes, keepdims, world, (), rows, line), "unsafe")
@@ -138,7 +149,7 @@ def _quantile(name: str, nan: bool) -> None:
             return np.reshape(quantiles, (share.size, len(block))).T
 
         def line(lane: Any) -> Any:
-            return _quantiles_of(_in_order(lane, without_nan=nan), share, method, kind)
+            return _quantiles_of(_line(lane, without_nan=nan), share, method, kind)
 
         axes = normal_axis(axis, a.ndim)
         result = _over(a, axes, keepdims, world, share.shape, rows, line)
