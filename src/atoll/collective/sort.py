@@ -243,8 +243,8 @@ def elements_at(line: Section, numbers: Array) -> Array:
     cuts = cuts_at(values, start, line.layout.size, edges, line.communicator)
     at = edges.searchsorted(wanted)  # each wanted element is the only one between two edges
     first = np.zeros_like(at)
-    found, _ = _samples(values, start, first, cuts[:, at], cuts[:, at + 1], line.communicator)
-    chosen: Array = found[np.searchsorted(wanted, numbers)]
+    samples, _ = _samples(values, start, first, cuts[:, at], cuts[:, at + 1], line.communicator)
+    chosen: Array = samples[np.searchsorted(wanted, numbers)]
     return chosen
 
 

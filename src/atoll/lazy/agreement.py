@@ -83,13 +83,13 @@ def in_step(world: World, name: str, *facts: Any, moves: str = "") -> None:
 
 
 def _arrays_among(facts: Iterable[Any]) -> list[Any]:
-    found: list[Any] = []
+    arrays: list[Any] = []
     for fact in facts:
         if isinstance(fact, (Handle, np.ndarray)):
-            found.append(fact)
+            arrays.append(fact)
         elif type(fact) is tuple:
-            found += _arrays_among(fact)
-    return found
+            arrays += _arrays_among(fact)
+    return arrays
 
 
 def chosen_by(mask: Any, *values: Any) -> None:

@@ -282,7 +282,7 @@ def _by_numpy(
         result = at_hand(function, args, options, here=here)
         if result is not GENERAL:
             return result
-    arrays = arrays_among((args, options))
+    arrays = arrays_among([*args, *options.values()])
     if any(map(is_deferred, arrays)):
         return Handle.call_later(function, args, options, writes)
     world = None

@@ -475,17 +475,17 @@ def is_deferred(value: Any) -> bool:
 
 def arrays_among(values: Iterable[Any]) -> list[Any]:
     """The arrays among arguments, including arrays in containers and under flat iterators."""
-    found: list[Any] = []
+    arrays: list[Any] = []
     for value in values:
         if isinstance(value, Handle):
-            found.append(value)
+            arrays.append(value)
         elif isinstance(value, list | tuple):
-            found += arrays_among(value)
+            arrays += arrays_among(value)
         elif isinstance(value, dict):
-            found += arrays_among(value.values())
+            arrays += arrays_among(value.values())
         elif hasattr(type(value), "_handle"):  # a flat iterator
-            found.append(value.base)
-    return found
+            arrays.append(value.base)
+    return arrays
 
 
 def any_deferred(*values: Any) -> bool:

@@ -25,7 +25,7 @@ from .. import policy
 from ..context.caches import remembered
 from ..graph.geometry import Geometry
 from ..graph.node import Node, in_order
-from ..layout import Layout
+from ..layout import Layout, derived
 from .placement import Place
 
 _EXACT = (int, np.integer, np.bool_)
@@ -45,7 +45,7 @@ of_backend = remembered(of_text)
 """The fingerprint of the name of a backend."""
 
 
-@remembered
+@derived
 def of_layout(layout: Layout) -> int:
     """The fingerprint of a layout: of its shape, its axes and who sits where."""
     return of_text(repr(layout.outline))
