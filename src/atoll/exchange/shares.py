@@ -11,6 +11,7 @@ A :class:`SymbolicPlace` stands for the places of a slice that moves.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import gcd
 from typing import Any
 
@@ -33,9 +34,16 @@ class SymbolicPlace:
         "folds_whole", "given", "held_once", "layout", "lopsided", "number", "padded", "read", "world",
     )  # fmt: skip
 
-    def __init__(self, like: Place, given: Variable, number: int, fixed: bool) -> None:
+    def __init__(
+        self,
+        like: Place,
+        given: Variable,
+        number: int,
+        fixed: bool,
+        shape: Sequence[Number] | None,
+    ) -> None:
         self.given = given
-        self.layout = SymbolicLayout(like.layout, given, fixed)
+        self.layout = SymbolicLayout(like.layout, given, fixed, shape)
         self.world: World = like.world
         self.number = number
         self.padded, self.folds_whole, self.held_once = False, like.folds_whole, like.held_once

@@ -66,21 +66,26 @@ class Interval:
         return Interval(self.start - held.start, self.stop - held.start)
 
     def by_owner(self, axis: Any) -> Iterator[tuple[int, Interval]]:
-        """The parts of the interval, each with the coordinate that owns it on an axis in blocks."""
+        """The parts of the interval, whose indices are all on the axis, each with the coordinate that owns it in blocks."""
         if not self:
+            return
+        if axis.processes == 1:
+            yield 0, self
             return
         bounds = axis.bounds
         if type(bounds) is SymbolicBounds:
             first = bounds.first(self.start)
         else:
             first = int(function(partial(_block_in, bounds), self.start))
-        for coordinate in range(first, len(bounds) - 1):
-            begin, end = bounds[coordinate], bounds[coordinate + 1]
-            if not begin < self.stop:
-                break
-            part = Interval(greatest(begin, self.start), least(end, self.stop))
-            if part:
-                yield coordinate, part
+        begin = self.start
+        for coordinate in range(first, axis.processes):
+            end = bounds[coordinate + 1]
+            if self.stop <= end:
+                yield coordinate, Interval(begin, self.stop)
+                return
+            if coordinate == first or begin < end:
+                yield coordinate, Interval(begin, end)
+            begin = end
 
 
 def interval(start: Number, stop: Number) -> Range | Interval:
@@ -144,20 +149,20 @@ def _takes_part(place: Any, rank: int) -> int:
 
 
 class SymbolicBounds:
-    """The bounds of the blocks of one axis, each calculated on access."""
+    """The bounds of the blocks of one axis, each calculated on access, but for the first, 0, and the last, the extent."""
 
-    __slots__ = ("_axis", "_count", "_place")
+    __slots__ = ("_axis", "_count", "_extent", "_place")
 
-    def __init__(self, place: Any, axis: int, count: int) -> None:
-        self._place, self._axis, self._count = place, axis, count
+    def __init__(self, place: Any, axis: int, count: int, extent: Number) -> None:
+        self._place, self._axis, self._count, self._extent = place, axis, count, extent
 
     def __len__(self) -> int:
         return self._count + 1
 
     def __getitem__(self, coordinate: int) -> Number:
-        if self._count == 1 and coordinate % 2 == 0:
-            return 0  # of a whole axis, on all ranks
-        return function(_bound_at, self._place, self._axis, coordinate % (self._count + 1))
+        if coordinate in (0, self._count):
+            return self._extent if coordinate else 0
+        return function(_bound_at, self._place, self._axis, coordinate)
 
     def first(self, index: Number) -> int:
         """The coordinate of the block of an index, as a check: a plan serves one coordinate."""
@@ -167,17 +172,12 @@ class SymbolicBounds:
 class SymbolicAxis:
     """The distribution of an axis without its size."""
 
-    def __init__(self, like: Axis, place: Any, number: int, fixed: bool) -> None:
+    def __init__(self, like: Axis, place: Any, number: int, fixed: bool, extent: Number) -> None:
         self._like, self._place, self._number, self.fixed = like, place, number, fixed
         self.kind, self.processes, self.overlaps = like.kind, like.processes, False
         self.block_size = getattr(like, "block_size", 0)
-
-    @property
-    def bounds(self) -> SymbolicBounds:
-        """The bounds of the blocks."""
-        if not self.fixed or self.kind != "b":
-            raise NoPlanError("bounds")
-        return SymbolicBounds(self._place, self._number, self.processes)
+        if fixed and like.kind == "b":
+            self.bounds = SymbolicBounds(place, number, like.processes, extent)
 
     def keeps_step(self, step: int) -> bool:
         """True if shares of slices lie in the blocks at one step."""
@@ -208,17 +208,28 @@ class SymbolicLayout:
     """
 
     __slots__ = (
-        "_like", "_place", "axes", "copies", "fixed", "grid", "is_block", "is_row_major", "ndim", "overlaps",
+        "_like", "_place", "_regions", "axes", "copies", "fixed", "grid", "is_block", "is_row_major", "ndim", "overlaps",
         "processes", "ranks", "shape",
     )  # fmt: skip
 
-    def __init__(self, like: Layout, place: Any, fixed: bool) -> None:
+    def __init__(
+        self, like: Layout, place: Any, fixed: bool, shape: Sequence[Number] | None
+    ) -> None:
+        """``shape``: the extents, if they are numbers already."""
         self._like, self._place, self.fixed = like, place, fixed
         self.ndim, self.grid, self.copies = like.ndim, like.grid, like.copies
-        self.shape = tuple([function(_extent_at, place, axis) for axis in range(like.ndim)])
-        self.axes = tuple([SymbolicAxis(axis, place, k, fixed) for k, axis in enumerate(like.axes)])
+        if shape is None:
+            shape = [function(_extent_at, place, axis) for axis in range(like.ndim)]
+        self.shape = tuple(shape)
+        self.axes = tuple(
+            [
+                SymbolicAxis(axis, place, k, fixed, extent)
+                for k, (axis, extent) in enumerate(zip(like.axes, shape, strict=True))
+            ]
+        )
         self.processes, self.is_block, self.overlaps = like.processes, like.is_block, False
         self.is_row_major = like.is_row_major
+        self._regions: dict[int, tuple[Interval, ...]] = {}
 
     def coordinates(self, rank: int) -> tuple[int, ...] | None:
         """The coordinates of a rank, ``None`` if it takes no part; an empty tuple where coordinates change."""
@@ -234,10 +245,18 @@ class SymbolicLayout:
 
     def local_shape(self, rank: int) -> tuple[Number, ...]:
         """The shape of a rank's block."""
+        if self.fixed and self.is_block and self._like.coordinates(rank) is not None:
+            return tuple([part.stop - part.start for part in self.region(rank)])
         return tuple([function(_count_at, self._place, axis, rank) for axis in range(self.ndim)])
 
     def region(self, rank: int) -> tuple[Interval, ...]:
         """The indices that a rank owns along each axis, in blocks."""
+        known = self._regions.get(rank)
+        if known is None:
+            known = self._regions[rank] = self._region(rank)
+        return known
+
+    def _region(self, rank: int) -> tuple[Interval, ...]:
         if not self.is_block:
             raise NoPlanError("region")
         where = self._like.coordinates(rank) if self.fixed else None

@@ -101,7 +101,10 @@ class Plan:
         self.plan = plan
         sheet = Sheet()
         self.form = now.form()
-        twins = skeleton.dressed(self._dressed(now, sheet), self._housed(now, sheet))
+        shapes = self._dressed(now, sheet)
+        twins = skeleton.dressed(
+            shapes, self._housed(now, sheet, shapes[: len(leaves) + len(order)])
+        )
         self.program = plan(twins, SymbolicLaunch)
         steps = self.program.steps
         waiting = SymbolicSteps(steps, step, lambda: _changed(twins[1]))
@@ -124,8 +127,9 @@ class Plan:
         """For each place of a trace the first that is equal, and the places that the guard is given: for the native evaluation."""
         return [self.form[1], [len(self._lead_homes), *self._lead_homes]]
 
-    def _housed(self, now: Sample, sheet: Sheet) -> list[Any]:
-        """For each place of the sample, the place that the planner sees: a symbolic one where it is not unique."""
+    def _housed(self, now: Sample, sheet: Sheet, shapes: Sequence[Any]) -> list[Any]:
+        """For each place of the sample, the place that the planner sees: a symbolic one where it is not unique. ``shapes``: the
+        geometries of the values at the first places; the others are of assigned regions."""
         self._lead_homes: list[int] = []
         places: dict[int, Any] = {}
         leader = self.form[1]
@@ -133,7 +137,9 @@ class Plan:
             places[k] = like = now.places[k]
             if like is not None and not like.is_like_no_other:
                 self._lead_homes.append(k)
-                places[k] = SymbolicPlace(like, sheet.thing(like), -1 - k, fixed=not now.scattered)
+                extents = shapes[k].shape if k < len(shapes) else None
+                given = sheet.thing(like)
+                places[k] = SymbolicPlace(like, given, -1 - k, not now.scattered, extents)
         return [places[lead] for lead in leader]
 
     def _dressed(self, now: Sample, sheet: Sheet) -> list[Any]:
