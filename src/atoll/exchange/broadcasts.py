@@ -271,7 +271,8 @@ def broadcasts_of(
 
     mine = line_of(here) if has_cell(filled, here) else None
     lines = {} if mine is None else {mine.cells: mine}
-    reading = place and coordinates_reading(home.layout.region(rank), outer, layout)
+    grid = home.layout.grid
+    reading = place and coordinates_reading(home.layout.region(rank), outer, layout, grid)
     if reading and all(filled):
         choices = [
             filled[k][:1] if k in axes else filled[k] if some is None else sorted(some)

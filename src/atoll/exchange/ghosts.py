@@ -148,7 +148,9 @@ def exchange_under_maps(
         home, outer = ghost.home, ghost.outer or ()
         if home is None or not broadcast_axes(outer, home, place):
             readers.append(
-                set() if home is None else who_reads(home.layout.region(me), outer, layout)
+                set()
+                if home is None
+                else who_reads(home.layout.region(me), outer, layout, grid=home.layout.grid)
             )
             continue
         readers.append(None)

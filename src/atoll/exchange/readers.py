@@ -40,16 +40,21 @@ def shape_under(outer: AxisMap, counts: Sequence[Number]) -> tuple[Number, ...]:
 
 
 def who_reads(
-    mine: Region, outer: AxisMap, layout: Layout, *parts: tuple[Region, AxisMap]
+    mine: Region,
+    outer: AxisMap,
+    layout: Layout,
+    *parts: tuple[Region, AxisMap],
+    grid: Sequence[int] = (),
 ) -> set[int]:
-    """The ranks of a loop's layout that read from ``mine`` under an axis map, at loop indices that lead into regions under other maps.
+    """The ranks of a loop's layout that read from ``mine``, a share of an array on a ``grid``, under an axis map, at loop indices that
+    lead into regions under other maps.
 
     A region narrows down only axes along which all coordinates would read.
     """
-    reading = coordinates_reading(mine, outer, layout)
+    reading = coordinates_reading(mine, outer, layout, grid)
     for part in parts:
         if reading is not None and None in reading:
-            reading = coordinates_reading(*part, layout, reading)
+            reading = coordinates_reading(*part, layout, settled=reading)
     if reading is None:
         return set()
     choices: list[Iterable[int]] = [
@@ -60,24 +65,34 @@ def who_reads(
 
 
 def coordinates_reading(
-    mine: Region, outer: AxisMap, layout: Layout, settled: Sequence[set[int] | None] = ()
+    mine: Region,
+    outer: AxisMap,
+    layout: Layout,
+    grid: Sequence[int] = (),
+    settled: Sequence[set[int] | None] = (),
 ) -> list[set[int] | None] | None:
     """The coordinates of a loop's layout, along each axis, that read from ``mine`` under an axis map.
 
-    ``None`` stands for all coordinates of an axis, and in place of the list for no ranks. Coordinates that are ``settled`` stay.
+    ``None`` stands for all coordinates of an axis, and in place of the list for no ranks. With the array's ``grid``, axes that
+    neither the array nor the loop divides are left out. Coordinates that are ``settled`` stay.
     """
     coordinates = list(settled) or [None] * layout.ndim
     boxes = layout.is_block
-    for held, (start, steps) in zip(mine, outer, strict=True):
-        if not held or (not steps and not _holds(held, start)):
+    for k, (held, (start, steps)) in enumerate(zip(mine, outer, strict=True)):
+        if not held:
             return None
-        for k, (axis, step) in enumerate(steps):
+        if grid and grid[k] == 1 and (not steps or layout.grid[steps[0][0]] == len(steps) == 1):
+            continue  # the whole axis, and all that the loop reads of it
+        if not steps and not _holds(held, start):
+            return None
+        for number, (axis, step) in enumerate(steps):
             if settled and settled[axis] is not None:
                 continue
-            starts = start, start + 1
+            starts = start, start
             if len(steps) > 1:
-                others = steps[:k] + steps[k + 1 :]
-                (starts,) = reach(((start, others),), [(0, n) for n in layout.shape])
+                others = steps[:number] + steps[number + 1 :]
+                ((least_start, stop),) = reach(((start, others),), [(0, n) for n in layout.shape])
+                starts = least_start, stop - 1
             leading = _leading(held, starts, step, layout.shape[axis], boxes)
             if leading is None:
                 continue
@@ -109,20 +124,22 @@ def _holds(held: Any, index: Number) -> bool:
 def _leading(
     held: Any, starts: tuple[Number, Number], step: Number, shape: Number, boxes: bool
 ) -> IndexSet | Interval | None:
-    """The loop indices that lead into ``held`` from some start; ``None`` where their computation is not cheap.
+    """The loop indices that lead into ``held`` from a start between two; ``None`` where their computation is not cheap.
 
     Loops over boxes gather all elements between the first index and the last, so for them a
     stride that steps over ``held`` counts as well.
     """
     if type(held) is Interval or held.is_contiguous:
         low, high = ends_of(held)
+        if type(step) is int and step == 1:
+            return interval(greatest(low - starts[1], 0), least(high - starts[0], shape))
         across = abs(step) - 1 if boxes else 0
-        first, last = low - across - (starts[1] - 1), high - 1 + across - starts[0]
+        first, last = low - across - starts[1], high - 1 + across - starts[0]
         if step < 0:
             first, last = -last, -first
         begin = greatest(-(-first // abs(step)), 0)
         return interval(begin, least(last // abs(step) + 1, shape))
-    if step not in (1, -1) or starts[1] - starts[0] != 1:
+    if step not in (1, -1) or starts[0] != starts[1]:
         return None
     moved: IndexSet = held.scaled(step, -starts[0] * step)
     return moved.intersection(Range(0, shape))

@@ -65,9 +65,10 @@ class Needs:
     """The share of the rank at each place that its loops read, by the number of the place."""
 
     def share(self, place: Place, rank: int) -> Box | None:
-        """The rank's share as a box; ``None`` if it is not a box."""
+        """The rank's share as a box; ``None`` if it is not a box, or the rank has none."""
         if place.number not in self.shares:
-            self.shares[place.number] = box_of_rank(place, rank)
+            takes_part = place.layout.coordinates(rank) is not None
+            self.shares[place.number] = box_of_rank(place, rank) if takes_part else None
         return self.shares[place.number]
 
     def whole(self, node: Node) -> GhostRegion:
@@ -170,6 +171,8 @@ class Body:
     _stored: dict[int, tuple[AxisMap, int]] = field(default_factory=dict)
     _sources: dict[tuple[int, int], tuple[Any, AxisMap, AxisMap]] = field(default_factory=dict)
     """Results of :meth:`_source_of` by the ids of node and map. An entry keeps its map alive, so that the id stays valid."""
+    reads: list[tuple[Node, AxisMap]] = field(default_factory=list)
+    """The arrays in blocks of ranks that it reads, other than by broadcasts, each with its map."""
     parts: list[bool] = field(default_factory=list)
     """For each partly assigned array that the body reads: True if it reads outside the assigned part."""
     indexed: set[int] = field(default_factory=set)
@@ -237,15 +240,18 @@ class Body:
         offsets: list[int] = []
         strides = [0] * len(self.box)
         for k, ((start, steps), stride) in enumerate(zip(outer, strides_of_axes, strict=True)):
-            if corner is not None:
-                start = start - corner[k]
+            first = 0 if corner is None else corner[k]
             for axis, step in steps:
                 low, before = self.box[axis][0], strides[axis]
                 is_unit = type(step) is int and step == 1
                 along = stride if is_unit else step * stride
                 strides[axis] = before + along if type(before) is not int or before else along
-                if type(low) is not int or low:
+                if low is first and is_unit:
+                    first = 0  # both begin at the corner
+                elif type(low) is not int or low:
                     start = start + (low if is_unit else step * low)
+            if type(first) is not int or first:
+                start = start - first
             if type(start) is not int or start:
                 offsets.append(start * stride)
         return sum(offsets[1:], offsets[0]) if offsets else 0, tuple(strides)
@@ -278,33 +284,47 @@ class Body:
         return offset, tuple(strides)
 
     def _from_register(self, node: Node, register: int, outer: AxisMap) -> int:
-        place: Place | None = node.place
         dtype = node.geometry.dtype
         if self.counts is not None:
             return self._by_sets(node, register, outer)
-        if place is None:
+        if node.place is None:
             offset, strides = self.strided(node.geometry.strides, outer)
             return self.load(register, offset, strides, dtype)
-        self.is_movable = False
         group = self.needs.group
         if group is not None and group.broadcasts and (read := group.broadcast(node, outer)):
             return self._broadcast(read, outer)
-        wanted = reach(outer, self.box)
-        owned = self.needs.share(place, self.rank)
-        if owned is not None and all(
-            a <= low and high <= b for (low, high), (a, b) in zip(wanted, owned, strict=True)
-        ):
+        self.reads.append((node, outer))
+        ghost = self._ghost(node, outer)
+        if ghost is None:
             offset, strides = self.own(node, outer)
             return self.load(register, offset, strides, dtype)
-        if owned is not None:
-            self._cut(outer, wanted, owned)
-        ghost = self.needs.boxed(node, wanted)
+        self.is_movable = False
         lies = self.registers.geometry[ghost.register].strides
-        offset, strides = self.strided(lies, outer, [low for low, _ in wanted])
+        offset, strides = self.strided(lies, outer, [low for low, _ in ghost.box])
         number = self.load(ghost.register, offset, strides, dtype)
         operand = whole(self.instructions[number].args[0])
         self.memories[operand] = self.memories[operand]._replace(outer=outer)
         return number
+
+    def fits(self, reads: Sequence[tuple[Node, AxisMap]]) -> bool:
+        """True if reads from memory need no ghost region in this box."""
+        return all(self._ghost(node, outer) is None for node, outer in reads)
+
+    def request(self, reads: Sequence[tuple[Node, AxisMap]]) -> None:
+        """Request the ghost regions that reads from memory need, without loads from them."""
+        ghosts = [ghost for node, outer in reads if (ghost := self._ghost(node, outer))]
+        self.memories += [Memory(ghost.register, 0, (), ghost.dtype) for ghost in ghosts]
+
+    def _ghost(self, node: Node, outer: AxisMap) -> GhostRegion | None:
+        """The ghost region that a read from memory needs; ``None`` if this rank's share has all of the elements."""
+        place: Place = node.place
+        owned = self.needs.share(place, self.rank)
+        if owned is not None and self._in_share(place.layout.grid, outer, owned):
+            return None
+        wanted = reach(outer, self.box)
+        if owned is not None:
+            self._cut(outer, wanted, owned)
+        return self.needs.boxed(node, wanted)
 
     def _broadcast(self, read: BroadcastRead, outer: AxisMap) -> int:
         """A load of a region that all ranks of a line read: from the register of the region, or from this rank's share."""
@@ -316,6 +336,15 @@ class Body:
         lies = self.registers.geometry[ghost.register].strides
         corner = [part.start for part in ghost.region]  # type: ignore[attr-defined]
         return self.load(ghost.register, *self.strided(lies, outer, corner), node.geometry.dtype)
+
+    def _in_share(self, grid: Sequence[int], outer: AxisMap, owned: Box) -> bool:
+        """True if all reads of the box under a map are in a share of an array on a ``grid``: undivided axes are in each share."""
+        for parts, along, (begin, end) in zip(grid, outer, owned, strict=True):
+            if parts > 1:
+                ((low, high),) = reach((along,), self.box)
+                if not ((begin is low or begin <= low) and (high is end or high <= end)):
+                    return False
+        return True
 
     def _cut(self, outer: AxisMap, wanted: Box, owned: Box) -> None:
         """Cut the box where its reads enter or leave this rank's own elements."""

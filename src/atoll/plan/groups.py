@@ -58,6 +58,10 @@ class Group:
     """The reads that may reach other ranks' shares, once they are listed."""
     broadcasts: list[BroadcastRead] = field(default_factory=list)
     """The reads from memory that are broadcasts. The planner lists them before it lowers the group."""
+    updates: list[tuple[Node, AxisMap]] | None = None
+    """The first updates on the paths of its expressions, once they are listed; see :func:`.body.updates_under`."""
+    patterns: dict[tuple[bool, ...], list[tuple[Node, AxisMap]]] = field(default_factory=dict)
+    """The arrays in blocks that a box reads, by the parts of partly assigned arrays; the same on all ranks."""
 
     def broadcast(self, node: Node, outer: AxisMap | None) -> BroadcastRead | None:
         """The broadcast by which its loops read a node under a map, if any."""
@@ -144,7 +148,8 @@ def readers_of(group: Group, registers: Registers, rank: int, size: int) -> set[
                 return set(range(size))
             ranks.update(place.layout.ranks)
         elif place is not None:
-            ranks |= who_reads(home.layout.region(rank), outer, place.layout, *_box_of(part))
+            share, parts = home.layout.region(rank), _box_of(part)
+            ranks |= who_reads(share, outer, place.layout, *parts, grid=home.layout.grid)
         elif _reaches(home.layout.region(rank), outer, group.domain):
             return set(range(size))
     return ranks

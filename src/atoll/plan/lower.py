@@ -35,7 +35,8 @@ from .statements import Statement
 def bodies_of(
     group: Group, registers: Registers, reusable: dict[int, int], rank: int
 ) -> tuple[list[Body], Needs]:
-    """The boxes of a rank's share of a group, each with its body, and the ghost regions they need."""
+    """The boxes of a rank's share of a group, each with its body, and the ghost regions they need. Bodies of other ranks may lack
+    instructions."""
     place = group.place
     if counted_locally(group):
         return _body_of_counts(group, registers, reusable, rank)
@@ -52,18 +53,23 @@ def bodies_of(
     if any(low >= high for low, high in whole):
         return done, needs
     stored = {id(statement.node) for statement in group.statements}
-    computed = [each for s in group.statements for each in _computed(s, stored)]
-    updates = updates_under(computed, stored, registers)
+    if group.updates is None:
+        computed = [each for s in group.statements for each in _computed(s, stored)]
+        group.updates = updates_under(computed, stored, registers)
     alike: dict[tuple[bool, ...], Body] = {}
     pending = [whole]
     while pending:
         box = pending.pop()
         body = Body(registers, box, needs, rank, place)
         try:
-            body.cut_for(updates, stored)
+            body.cut_for(group.updates, stored)
             parts = tuple(body.parts)
-            if parts in alike:
+            if parts in alike and body.fits(group.patterns[parts]):
                 done.append(_over(box, alike[parts]))
+                continue
+            if parts in group.patterns and rank != registers.rank:
+                body.request(group.patterns[parts])
+                done.append(body)
                 continue
             _emit(group, body, registers, reusable)
         except SplitBoxError as split:
@@ -72,8 +78,10 @@ def bodies_of(
             for part in reversed(list(pairwise((low, *cuts, high)))):
                 pending.append((*box[:axis], part, *box[axis + 1 :]))
             continue
-        if place is None and body.is_movable and len(body.parts) == len(parts):
-            alike[parts] = body
+        if len(body.parts) == len(parts):
+            group.patterns[parts] = body.reads
+            if body.is_movable:
+                alike[parts] = body
         done.append(body)
     coalesce_ghosts(done, needs)
     return done, needs
