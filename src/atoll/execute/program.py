@@ -300,12 +300,12 @@ class Program:
         self.compare(order)
         # independent of the stored outputs: liveness decides those, and differs by rank
         read = {id(arg) for node in order for arg in node.args}
-        self.divides = any(node.place is not None and id(node) not in read for node in order)
-        self.to_all = any(
-            node.place is None
-            and any(type(arg) is Node and arg.place is not None for arg in node.args)
-            for node in order
-        )
+        for node in order:
+            if node.place is not None:
+                self.divides = self.divides or id(node) not in read
+                continue
+            for arg in node.args:
+                self.to_all = self.to_all or (type(arg) is Node and arg.place is not None)
         self.births = [outline.ordinals.get(k, -1) for k in self.kept]
 
     def compare(self, order: Sequence[Node]) -> None:

@@ -143,17 +143,20 @@ def of_elements(array: np.ndarray[Any, Any]) -> int:
 
 def outlined(order: Sequence[Node], roots: Sequence[Node], leaves: Sequence[Node]) -> Outline:
     """The outline of what is computed together: pending nodes, operands first, and the values that these begin with."""
-    alone: dict[int, bool] = {}
+    alone = {id(leaf): leaf.place is None for leaf in leaves}
     for node in order:
-        alone[id(node)] = node.place is None and all(
-            alone.get(id(arg), arg.place is None) for arg in node.args if type(arg) is Node
-        )
+        alone[id(node)] = node.place is None
+        for arg in node.args:
+            if type(arg) is Node and not alone[id(arg)]:
+                alone[id(node)] = False
     leads: set[int] = set()  # what a distributed value is computed from
     for node in reversed(order):
-        folded = any(type(arg) is Node and arg.place is not None for arg in node.args)
-        if node.place is not None or folded or id(node) in leads:
-            leads.update(id(arg) for arg in node.args if type(arg) is Node)
+        leading = node.place is not None or id(node) in leads
+        for arg in node.args:
+            leading = leading or (type(arg) is Node and arg.place is not None)
+        if leading:
             leads.add(id(node))
+            leads.update(map(id, node.args))
     wanted = {id(root) for root in roots if root.place is not None}
     number: dict[int, int] = {}
     words: list[str] = []
@@ -164,30 +167,30 @@ def outlined(order: Sequence[Node], roots: Sequence[Node], leaves: Sequence[Node
     takers: list[int] = []
     count = 0
     for k, node in enumerate(order):
-        given = [arg for arg in node.args if type(arg) is not Node]
-        count += len(given)
-        if alone[id(node)] or id(node) not in leads:
-            continue
-        first = count - len(given)
-        scalars += range(first, count)
-        takers += [k] * len(given)
+        is_compared = id(node) in leads and not alone[id(node)]
         operands: list[int | None] = []
         follows = False
         for slot, arg in enumerate(node.args):
             if type(arg) is not Node:
-                operands.append(None)  # a - 1 is not 1 - a
-                continue
-            if id(arg) not in number or alone.get(id(arg), arg.place is None):
-                number[id(arg)] = len(reads) + len(nodes)
-                reads.append((k, slot))
-                words.append(f"leaf {_form_words(arg)}")
-            operands.append(number[id(arg)])
-            follows = follows or arg.place is not None
+                if is_compared:
+                    scalars.append(count)
+                    takers.append(k)
+                    operands.append(None)  # a - 1 is not 1 - a
+                count += 1
+            elif is_compared:
+                if id(arg) not in number or alone[id(arg)]:
+                    number[id(arg)] = len(reads) + len(nodes)
+                    reads.append((k, slot))
+                    words.append(f"leaf {_form_words(arg)}")
+                operands.append(number[id(arg)])
+                follows = follows or arg.place is not None
+        if not is_compared:
+            continue
         if node.place is not None and (not follows or node.op.is_collective):
             homes.append(k)
-        params = [_words(part) for part in node.params]
+        params = list(map(_words, node.params))
         want = "wanted" if id(node) in wanted else ""
-        words.append(f"{node.op} {node.name} {operands} {params} {_form_words(node)} {want}")
+        words.append(f"{node.op.name} {node.name} {operands} {params} {_form_words(node)} {want}")
         number[id(node)] = len(reads) + len(nodes)
         nodes.append(k)
     structure = of_text(_ADDRESS.sub("", "\n".join(words)))

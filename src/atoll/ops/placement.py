@@ -73,7 +73,7 @@ class Place:
             if self.is_like_no_other:
                 self._outline = identity_of(("alone", self.number))
             else:
-                ways = "b" * layout.ndim if self.is_boxes else tuple([a.way for a in layout.axes])
+                ways = "b" if self.is_boxes else tuple([axis.way for axis in layout.axes])
                 dealt = (layout.processes, layout.copies, layout.grid, ways)
                 self._outline = identity_of(("dealt", self.world, dealt))
         return self._outline

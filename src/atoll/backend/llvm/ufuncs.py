@@ -297,7 +297,7 @@ def supported(name: str, inputs: Sequence[str], output: str = "") -> bool:
     """
     row = UFUNCS.get(name)
     dtypes = (*inputs, output) if output else tuple(inputs)
-    if row is None or len(inputs) != row.inputs or not all(dtype in DTYPES for dtype in dtypes):
+    if row is None or len(inputs) != row.inputs or not all(map(DTYPES.__contains__, dtypes)):
         return False
     if KIND[inputs[0]] not in row.emissions:
         return False
