@@ -263,7 +263,8 @@ class Body:
         if self.counts is not None:
             return self.registers.padding[register], geometry.strides
         offset, strides = self.strided(geometry.strides, outer, self.registers.corner[register])
-        return self.registers.padding[register] + offset, strides
+        padding = self.registers.padding[register]
+        return padding + offset if padding else offset, strides
 
     def share(self, node: Node, view: Geometry) -> tuple[Number, tuple[Number, ...]]:
         """Byte offset and loop strides, in this rank's share of a node, of its share of a view that is distributed like the loop's
@@ -568,10 +569,10 @@ class Body:
         for (first, last), (low, high, _, _) in zip(reach(outer, self.box), box, strict=True):
             if first is low and last is high:
                 continue
-            if last <= low or first >= high:
+            if last is low or first is high or last <= low or first >= high:
                 outside = True
                 break
-            inside = inside and first >= low and last <= high
+            inside = inside and (first is low or first >= low) and (last is high or last <= high)
         if outside or inside:
             source, inner = node.args[0], outer
             if inside and not outside:
