@@ -104,7 +104,7 @@ def sample_of(leaves: Sequence[Node], order: Sequence[Node]) -> Sample:
         for node in order
         if node.op.is_update
     ]
-    scattered = any(place is not None and not place.layout.is_block for place in placed)
+    scattered = bool([home for home in placed if home is not None and not home.layout.is_block])
     return Sample(geometries, placed, scattered)
 
 

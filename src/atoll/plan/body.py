@@ -48,12 +48,25 @@ class SplitBoxError(Exception):
     """A box is only partly covered by an update; carries the axis to cut it along, and the cuts in order."""
 
 
+class Shares(dict[Any, Box | None]):
+    """The shares of a rank as boxes, by place; ``None`` where it has none, or the share is no box."""
+
+    def __init__(self, rank: int) -> None:
+        self.rank = rank
+
+    def __missing__(self, place: Any) -> Box | None:
+        takes_part = place.layout.coordinates(self.rank) is not None
+        box = self[place] = box_of_rank(place, self.rank) if takes_part else None
+        return box
+
+
 @dataclass(slots=True)
 class Needs:
     """The distinct ghost regions that the boxes of a group request, in order. Duplicates are found by comparison: equal symbolic
     numbers need not have equal hashes, and all ranks must list the same ghost regions."""
 
     registers: Registers
+    shares: Shares
     ghosts: list[GhostRegion] = field(default_factory=list)
     local: bool = False
     """True if loops count local indices: then the ghost regions of all ranks have the same maps."""
@@ -61,15 +74,6 @@ class Needs:
     """The group whose broadcasts its boxes read."""
     absent: bool = False
     """True if the rank has no loops, and so no ghost regions; the maps are listed for the others."""
-    shares: dict[int, Box | None] = field(default_factory=dict)
-    """The share of the rank at each place that its loops read, by the number of the place."""
-
-    def share(self, place: Place, rank: int) -> Box | None:
-        """The rank's share as a box; ``None`` if it is not a box, or the rank has none."""
-        if place.number not in self.shares:
-            takes_part = place.layout.coordinates(rank) is not None
-            self.shares[place.number] = box_of_rank(place, rank) if takes_part else None
-        return self.shares[place.number]
 
     def whole(self, node: Node) -> GhostRegion:
         """A ghost region of the whole node, with the node's geometry."""
@@ -319,12 +323,18 @@ class Body:
     def _ghost(self, node: Node, outer: AxisMap) -> GhostRegion | None:
         """The ghost region that a read from memory needs; ``None`` if this rank's share has all of the elements."""
         place: Place = node.place
-        owned = self.needs.share(place, self.rank)
-        if owned is not None and self._in_share(place.layout.grid, outer, owned):
+        owned = self.needs.shares[place]
+        if owned is None:
+            return self.needs.boxed(node, reach(outer, self.box))
+        for parts, along, (begin, end) in zip(place.layout.grid, outer, owned, strict=True):
+            if parts > 1:  # an undivided axis is in each share
+                ((low, high),) = reach((along,), self.box)
+                if not ((begin is low or begin <= low) and (high is end or high <= end)):
+                    break
+        else:
             return None
         wanted = reach(outer, self.box)
-        if owned is not None:
-            self._cut(outer, wanted, owned)
+        self._cut(outer, wanted, owned)
         return self.needs.boxed(node, wanted)
 
     def _broadcast(self, read: BroadcastRead, outer: AxisMap) -> int:
@@ -337,15 +347,6 @@ class Body:
         lies = self.registers.geometry[ghost.register].strides
         corner = [part.start for part in ghost.region]  # type: ignore[attr-defined]
         return self.load(ghost.register, *self.strided(lies, outer, corner), node.geometry.dtype)
-
-    def _in_share(self, grid: Sequence[int], outer: AxisMap, owned: Box) -> bool:
-        """True if all reads of the box under a map are in a share of an array on a ``grid``: undivided axes are in each share."""
-        for parts, along, (begin, end) in zip(grid, outer, owned, strict=True):
-            if parts > 1:
-                ((low, high),) = reach((along,), self.box)
-                if not ((begin is low or begin <= low) and (high is end or high <= end)):
-                    return False
-        return True
 
     def _cut(self, outer: AxisMap, wanted: Box, owned: Box) -> None:
         """Cut the box where its reads enter or leave this rank's own elements."""

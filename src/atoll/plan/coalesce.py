@@ -132,7 +132,7 @@ def read_at_shifts(group: Group, registers: Registers) -> list[int] | None:
         if outer is None or not layout.is_block or layout.grid != place.layout.grid:
             return None
         for axis, (_, steps) in enumerate(outer):
-            if len(steps) > 1 or any(step != 1 or at != axis for at, step in steps):
+            if steps and (len(steps) > 1 or steps[0][1] != 1 or steps[0][0] != axis):
                 return None
         nodes.append(id(node))
     return nodes

@@ -22,7 +22,7 @@ from ..graph.node import Node
 from ..layout.symbolic import Number
 from ..ops.maps import AxisMap, broadcast_map, through_view
 from ..ops.table import code_of
-from .body import Body, Needs, SplitBoxError, updates_under
+from .body import Body, Needs, Shares, SplitBoxError, updates_under
 from .coalesce import coalesce_ghosts
 from .groups import Group
 from .launches import Launch
@@ -40,14 +40,13 @@ def bodies_of(
     place = group.place
     if counted_locally(group):
         return _body_of_counts(group, registers, reusable, rank)
-    needs = Needs(registers, group=group)
+    needs = Needs(registers, Shares(rank), group=group)
     if place is None:
         whole: Box = tuple([(0, n) for n in group.domain])
-    elif place.layout.coordinates(rank) is None:  # one number, which another rank has
-        return [], needs
     else:
-        owned = needs.share(place, rank)
-        assert owned is not None
+        owned = needs.shares[place]
+        if owned is None:  # one number, which another rank has
+            return [], needs
         whole = owned
     done: list[Body] = []
     if any(low >= high for low, high in whole):
@@ -137,7 +136,7 @@ def _body_of_counts(
     counts: Any = place.layout.local_shape(rank)
     sets = region_of_rank(place, rank)
     absent = place.layout.coordinates(rank) is None or 0 in counts
-    needs = Needs(registers, local=True, absent=absent)
+    needs = Needs(registers, Shares(rank), local=True, absent=absent)
     box: Box = tuple([(0, count) for count in counts])
     body = Body(registers, box, needs, rank, place, counts, sets)
     _emit(group, body, registers, reusable)

@@ -148,11 +148,8 @@ class Plan:
         leader = self.form[0]
         shapes: dict[int, Any] = {}
         self.lead_shapes: list[int] = []
-        staying = {
-            leader[k]
-            for k, (_, place) in enumerate(zip(now.geometries, now.places))
-            if place is not None and place.is_like_no_other
-        }
+        alone = [place for place in {*now.places} if place is not None and place.is_like_no_other]
+        staying = {lead for lead, place in zip(leader, now.places) if place in alone}
         self._staying = [(k, now.geometries[k].integers) for k in staying]
         at = {geometry.number: k for k, geometry in enumerate(now.geometries)}
         leads = sorted({*leader})

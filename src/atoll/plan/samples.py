@@ -32,7 +32,9 @@ class Sample:
             return geometries, [], []
         homes = _leaders([-1 if place is None else place.number for place in self.places])
         kind = attrgetter("outline" if self.scattered else "form")
-        return geometries, homes, [place and kind(place) for place in self.places]
+        forms: dict[Place | None, Any] = {None: None}
+        forms.update((place, kind(place)) for place in {*self.places} if place is not None)
+        return geometries, homes, list(map(forms.get, self.places))
 
 
 def _leaders(numbers: Iterable[int]) -> list[int]:

@@ -201,9 +201,10 @@ def _store_replicated(choice: Choice) -> None:
     alone: dict[int, bool] = {}
     for node in choice.trace.order:
         used = [arg for arg in node.args if type(arg) is Node]
-        alone[id(node)] = node.place is None and all(
-            alone.get(id(arg), arg.place is None) for arg in used
-        )
+        alone[id(node)] = node.place is None
+        for arg in used:
+            if not alone.get(id(arg), arg.place is None):
+                alone[id(node)] = False
         for arg in used if not alone[id(node)] else ():
             while arg.op.is_view and alone.get(id(arg), False):
                 arg = arg.args[0]

@@ -26,7 +26,7 @@ from ..layout import Range, Region
 from ..ops.folds import has_rows
 from ..ops.maps import broadcast_map, identity
 from ..ops.placement import goes_across
-from .body import Needs
+from .body import Needs, Shares
 from .registers import Registers
 from .trace import Trace
 
@@ -174,7 +174,7 @@ class Steps:
         counts = node.place.layout.local_shape(registers.rank)
         absent = node.place.layout.coordinates(registers.rank) is None or 0 in counts
         sets = region_of_rank(node.place, registers.rank)
-        needs = Needs(registers, local=True)
+        needs = Needs(registers, Shares(registers.rank), local=True)
         arguments: list[tuple[bool, int]] = []
         uses = {registers.of[id(node)]}
         for place, arg in enumerate(node.args):

@@ -151,28 +151,36 @@ class SymbolicSteps:
 
     def _bound(self, value: Any) -> Maker:
         """A function that makes a value with symbolic geometries, places or numbers from a binding."""
-        if not _is_symbolic(value):
-            return lambda binding: value
-        if type(value) is Shape:
+        maker = self._maker(value)
+        return (lambda binding: value) if maker is None else maker
+
+    def _maker(self, value: Any) -> Maker | None:
+        """The same; ``None`` if the value has nothing symbolic."""
+        kind = type(value)
+        if kind is Shape:
             position, dtype = value.position, value.dtype
             if position >= 0:
                 self.positions.append((self._now, position))
                 return lambda binding: binding.sample.geometries[position]
             shape = self.result(value.shape)
             return lambda binding: dense(binding.results[shape], dtype)
-        if type(value) is SymbolicPlace:
+        if kind is SymbolicPlace:
             place = -1 - value.number
             return lambda binding: binding.sample.places[place]
-        if type(value) is GhostRegion:
+        if kind is GhostRegion:
             home, outer = self._bound(value.home), self._bound(value.outer)
             return lambda binding: replace(value, home=home(binding), outer=outer(binding))
         names = getattr(value, "_fields", None)
         if names is not None:
-            parts = [(n, self._bound(p)) for n, p in zip(names, value) if _is_symbolic(p)]
+            parts = [(n, part) for n, p in zip(names, value) if (part := self._maker(p))]
+            if not parts:
+                return None
             return lambda binding: value._replace(**{name: part(binding) for name, part in parts})
-        if type(value) is list or (type(value) is tuple and any(type(p) is Shape for p in value)):
-            kind, items = type(value), [self._bound(item) for item in value]
+        if kind is list or (kind is tuple and Shape in map(type, value)):
+            items = list(map(self._bound, value))
             return lambda binding: kind([item(binding) for item in items])
+        if not _is_symbolic(value):
+            return None
         numbers = self.result(value)
         return lambda binding: binding.results[numbers]
 
@@ -260,10 +268,8 @@ def _is_of_share(planned: Any) -> bool:
 
 def _is_symbolic(value: Any) -> bool:
     kind = type(value)
-    if kind is GhostRegion:
-        return True
     if kind is slice:
         return type(value.start) is Unknown or type(value.stop) is Unknown
     if isinstance(value, (list, tuple)):
-        return any(map(_is_symbolic, value))
-    return kind in (Unknown, Shape, SymbolicPlace)
+        return any(map(_is_symbolic, [part for part in value if type(part) is not int]))
+    return kind in (Unknown, Shape, SymbolicPlace, GhostRegion)
