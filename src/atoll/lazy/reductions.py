@@ -207,10 +207,12 @@ def reduce(
     node = entered(node)
     if is_read_now(handle._cell):
         evaluate((node,))
+    if (out is None or out is NOTHING) and type(handle) is Handle.array_type:
+        handle = None  # an operand of a function's own ends here, as where the native recorder records the function
     result = _in_dtype(of_node(node), result_dtype)
     if initial is not NOTHING and initial is not None:
         result = general(ufunc, result, identity)
-    return finished(handle, result, out)
+    return result if handle is None else finished(handle, result, out)
 
 
 def _held_once(operand: Node, axes: tuple[int, ...]) -> Node:
