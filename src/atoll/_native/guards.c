@@ -112,7 +112,8 @@ static const number_t *numbers_in(PyObject *array) {
 int read_motion(Motion *motion, PyObject *told) {
     PyObject *guard, *words;
     if (told == Py_None) return 0;
-    if (!PyArg_ParseTuple(told, "OO!OOO!O", &guard, &PyTuple_Type, &motion->things, &words, &motion->again, &PyTuple_Type, &motion->forms, &motion->together))
+    if (!PyArg_ParseTuple(told, "OO!OOO!O!O", &guard, &PyTuple_Type, &motion->things, &words, &motion->again, &PyTuple_Type, &motion->leaves,
+                          &PyTuple_Type, &motion->forms, &motion->together))
         return -1;
     if ((motion->guard = numbers_in(guard)) == NULL || (motion->words = numbers_in(words)) == NULL) return -1;
     motion->told = Py_NewRef(told);

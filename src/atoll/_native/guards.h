@@ -10,7 +10,8 @@ typedef struct {
     PyObject *told;            /* what keeps the words; NULL where a program serves one trace alone */
     const number_t *guard, *words;
     PyObject *things, *again;  /* `again(step, node)` lets a step call NumPy for another node */
-    PyObject *forms, *together;  /* of the places of a program that ranks run together; what Python binds of it: lazy.runs.bound_again, else None */
+    PyObject *leaves, *forms, *together;  /* of a program that ranks run together: forms of its leaves' geometries and of its places; what Python
+                                           * binds of it: lazy.runs.bound_again, else None */
 } Motion;
 
 /* What a plan depends on: the geometries of a trace, in the order of planning.sample_of, its places or NULL, and its pending nodes. */

@@ -100,13 +100,19 @@ static long mark_of(PyObject *node) {
     return NODE(node)->mark;
 }
 
-/* The identity of a node apart from the numbers of its geometry: an operation, or the form of a leaf's geometry. NULL with an error. Borrowed. */
-static PyObject *code_of(PyObject *node) {
-    if (!mark_of(node)) return NULL;
-    if (!(state_of(node) & READY)) return NODE(node)->code;
+/* The form of a node's geometry, borrowed. */
+static PyObject *form_of(PyObject *node) {
     PyObject *form = PyObject_GetAttr(NODE(node)->geometry, interned.form);
     Py_XDECREF(form);              /* the geometry has it */
     return form;
+}
+
+/* The identity of a node apart from the numbers of its geometry: an operation, or the form of a leaf's geometry. NULL for a leaf on ranks, which is known by its
+ * mark, and with an error. Borrowed. */
+static PyObject *code_of(PyObject *node) {
+    if (!mark_of(node)) return NULL;
+    if (!(state_of(node) & READY)) return NODE(node)->code;
+    return state_of(node) & DIVIDED ? NULL : form_of(node);
 }
 
 /* The nodes of a trace, borrowed, where it has this structure. */
@@ -215,11 +221,12 @@ static PyObject *places_of(Trace *trace, PyObject **nodes) {
     return list;
 }
 
-/* True if the shares of all leaves on ranks fill their memory in C order. */
-static int are_dense(Trace *trace, PyObject **nodes) {
+/* True if the leaves on ranks have geometries of these forms, and their shares fill their memory in C order. */
+static int have_shares(Trace *trace, PyObject **nodes, PyObject *forms) {
     for (int k = 0; k < trace->leaves; k++) {
         PyObject *leaf = nodes[trace->leaf[k]];
         if (!(state_of(leaf) & DIVIDED)) continue;
+        if (form_of(leaf) != PyTuple_GET_ITEM(forms, k)) return 0;
         PyArrayObject *array = memory_in(NODE(leaf)->value);
         npy_intp stride = PyArray_ITEMSIZE(array);
         for (int axis = PyArray_NDIM(array); axis--; stride *= PyArray_DIM(array, axis) > 1 ? PyArray_DIM(array, axis) : 1)
@@ -248,8 +255,8 @@ static int write_together(Fit *fit, PyObject *bound) {
 static int write_numbers(Trace *trace, Fit *fit, PyObject **nodes) {
     PyObject *geometries[MOST_GEOMETRIES], *pending[MOST_NODES], *bound = NULL;
     const number_t *word;
-    int count = fit->motion.told == NULL || !are_dense(trace, nodes) ? 0 : geometries_of(trace, nodes, geometries, MOST_GEOMETRIES);
-    if (!count) return 0;
+    int count = fit->motion.told == NULL || !have_shares(trace, nodes, fit->motion.leaves) ? 0 : geometries_of(trace, nodes, geometries, MOST_GEOMETRIES);
+    if (!count) return PyErr_Occurred() ? -1 : 0;
     int is_shared = fit->motion.together != Py_None;
     for (int k = 0; k < trace->pending; k++) pending[k] = nodes[trace->order[k]];
     PyObject *places = is_shared ? places_of(trace, nodes) : PyList_New(0), *order = is_shared ? list_of(pending, trace->pending) : NULL;

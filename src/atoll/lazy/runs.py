@@ -60,7 +60,7 @@ def teach(
             from .planning import sample_of
 
             sample = sample_of(lookup.leaves, lookup.order)
-            moving = movable(program, sample, lookup.order)
+            moving = movable(program, sample, lookup.leaves, lookup.order)
         steps: Sequence[tuple[Any, ...]] = ()
         if moving is None:
             steps, motion = [told(step) for step in program.quick or program.joined()], None

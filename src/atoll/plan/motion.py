@@ -35,7 +35,9 @@ Movable = tuple[Program, Sequence[Told], tuple[Any, ...], "Together | None"]
 """A program, its steps, the encoding of its binding to other numbers, and its exchanges, if ranks run it together."""
 
 
-def movable(program: Program, sample: Sample, order: Sequence[Node]) -> Movable | None:
+def movable(
+    program: Program, sample: Sample, leaves: Sequence[Node], order: Sequence[Node]
+) -> Movable | None:
     """The same program with steps of its own; ``None`` where it serves these numbers alone."""
     plan = program.plan
     if plan is None or not plan.spare or len(sample.geometries) > _MOST or not plan.is_movable:
@@ -51,9 +53,9 @@ def movable(program: Program, sample: Sample, order: Sequence[Node]) -> Movable 
     if native < len(plan.waiting.launches):
         return None  # Python runs a launch
     words = _Words(plan, own, known).all(sample)
-    forms = tuple(plan.form[2])
     shared = None if own.communicator is None else Together(own)
-    return own, known, (plan.guard.words, plan.guard.things, words, _call, forms), shared
+    forms = tuple([leaf.geometry.form for leaf in leaves]), tuple(plan.form[2])
+    return own, known, (plan.guard.words, plan.guard.things, words, _call, *forms), shared
 
 
 def _call(step: ByNumpy, node: Node) -> None:
