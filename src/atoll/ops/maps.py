@@ -7,6 +7,7 @@ index becomes that of each operand: through views, broadcasting and the regions 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import itemgetter
 
 from ..graph.geometry import Geometry
 from ..graph.node import Node
@@ -20,6 +21,14 @@ def identity(shape: Sequence[int]) -> AxisMap:
     return tuple(
         [(0, ((k, 1),) if type(n) is not int or n != 1 else ()) for k, n in enumerate(shape)]
     )
+
+
+def are_equal(outer: AxisMap, other: AxisMap) -> bool:
+    """True if two maps lead to the same elements. Steps are compared first: where they differ, a plan serves any first indices."""
+    return list(map(_steps, outer)) == list(map(_steps, other)) and outer == other
+
+
+_steps = itemgetter(1)
 
 
 def broadcast_map(node: Node, shape: Sequence[int], outer: AxisMap) -> AxisMap:

@@ -20,7 +20,7 @@ from ..exchange.readers import ends_of, who_reads
 from ..graph.node import Node
 from ..layout import Region
 from ..layout.symbolic_layout import interval
-from ..ops.maps import AxisMap, broadcast_map, identity, operands_under, reach
+from ..ops.maps import AxisMap, are_equal, broadcast_map, identity, operands_under, reach
 from ..ops.placement import Place
 from . import reasons
 from .registers import Registers
@@ -66,7 +66,7 @@ class Group:
     def broadcast(self, node: Node, outer: AxisMap | None) -> BroadcastRead | None:
         """The broadcast by which its loops read a node under a map, if any."""
         for read in self.broadcasts:
-            if read.node is node and read.outer == outer:
+            if read.node is node and outer is not None and are_equal(read.outer, outer):
                 return read
         return None
 
@@ -182,7 +182,7 @@ def reads_elsewhere(group: Group, registers: Registers) -> list[Read]:
             (node, outer, part)
             for node, outer, part in reads_of(group, registers)
             if node.place is not None
-            and not (node.place is place and node.geometry.shape == domain and outer == own)
+            and not (node.place is place and node.geometry.shape == domain and are_equal(outer, own))
         ]
     return group.reads
 

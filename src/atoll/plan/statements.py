@@ -22,7 +22,7 @@ from ..exchange.shares import counts_locally
 from ..graph.geometry import Geometry
 from ..graph.node import Node, in_order
 from ..ops.elementwise import is_native, parts_of
-from ..ops.maps import AxisMap, broadcast_map, identity, operands_under, reach
+from ..ops.maps import AxisMap, are_equal, broadcast_map, identity, operands_under, reach
 from ..ops.placement import Place, crosses, goes_across, placed_view
 from . import reasons
 from .kernel_sizes import bound_sizes
@@ -357,7 +357,9 @@ class Reads:
                 continue
             if node.value is not None or (inside and id(node) in stored):
                 aligned = (
-                    node.geometry.shape == self.domain and node.place is self.place and outer == own
+                    node.place is self.place
+                    and node.geometry.shape == self.domain
+                    and are_equal(outer, own)
                 )
                 aligned_leaves[id(node)] = aligned_leaves.get(id(node), True) and aligned
                 continue
