@@ -23,8 +23,10 @@ def identity(shape: Sequence[int]) -> AxisMap:
     )
 
 
-def are_equal(outer: AxisMap, other: AxisMap) -> bool:
+def are_equal(outer: AxisMap | None, other: AxisMap) -> bool:
     """True if two maps lead to the same elements. Steps are compared first: where they differ, a plan serves any first indices."""
+    if outer is None:
+        return False
     return list(map(_steps, outer)) == list(map(_steps, other)) and outer == other
 
 

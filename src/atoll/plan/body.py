@@ -39,7 +39,7 @@ from ..ops.maps import (
 )
 from ..ops.placement import Place
 from ..ops.table import code_of
-from .groups import BroadcastRead, Group
+from .groups import BroadcastRead, Group, MappedRead
 from .registers import Memory, Registers, new
 from .shapes import dense_shape
 
@@ -175,8 +175,8 @@ class Body:
     _stored: dict[int, tuple[AxisMap, int]] = field(default_factory=dict)
     _sources: dict[tuple[int, int], tuple[Any, AxisMap, AxisMap]] = field(default_factory=dict)
     """Results of :meth:`_source_of` by the ids of node and map. An entry keeps its map alive, so that the id stays valid."""
-    reads: list[tuple[Node, AxisMap]] = field(default_factory=list)
-    """The arrays in blocks of ranks that it reads, other than by broadcasts, each with its map."""
+    reads: list[MappedRead] = field(default_factory=list)
+    """The arrays in blocks of ranks that it reads, other than by broadcasts."""
     parts: list[bool] = field(default_factory=list)
     """For each partly assigned array that the body reads: True if it reads outside the assigned part."""
     indexed: set[int] = field(default_factory=set)
@@ -298,29 +298,24 @@ class Body:
         group = self.needs.group
         if group is not None and group.broadcasts and (read := group.broadcast(node, outer)):
             return self._broadcast(read, outer)
-        self.reads.append((node, outer))
-        ghost = self._ghost(node, outer)
+        ghost = self.ghost(node, outer)
         if ghost is None:
             offset, strides = self.own(node, outer)
-            return self.load(register, offset, strides, dtype)
-        self.is_movable = False
-        lies = self.registers.geometry[ghost.register].strides
-        offset, strides = self.strided(lies, outer, [low for low, _ in ghost.box])
-        number = self.load(ghost.register, offset, strides, dtype)
+        else:
+            register, offset, strides = ghost.register, *self.in_ghost(ghost, outer)
+        number = self.load(register, offset, strides, dtype)
         operand = whole(self.instructions[number].args[0])
-        self.memories[operand] = self.memories[operand]._replace(outer=outer)
+        if ghost is not None:
+            self.memories[operand] = self.memories[operand]._replace(outer=outer)
+        self.reads.append((node, outer, operand))
         return number
 
-    def fits(self, reads: Sequence[tuple[Node, AxisMap]]) -> bool:
-        """True if reads from memory need no ghost region in this box."""
-        return all(self._ghost(node, outer) is None for node, outer in reads)
+    def in_ghost(self, ghost: GhostRegion, outer: AxisMap) -> tuple[int, tuple[int, ...]]:
+        """Byte offset and loop strides of a read in a ghost region."""
+        lies = self.registers.geometry[ghost.register].strides
+        return self.strided(lies, outer, [low for low, _ in ghost.box])
 
-    def request(self, reads: Sequence[tuple[Node, AxisMap]]) -> None:
-        """Request the ghost regions that reads from memory need, without loads from them."""
-        ghosts = [ghost for node, outer in reads if (ghost := self._ghost(node, outer))]
-        self.memories += [Memory(ghost.register, 0, (), ghost.dtype) for ghost in ghosts]
-
-    def _ghost(self, node: Node, outer: AxisMap) -> GhostRegion | None:
+    def ghost(self, node: Node, outer: AxisMap) -> GhostRegion | None:
         """The ghost region that a read from memory needs; ``None`` if this rank's share has all of the elements."""
         place: Place = node.place
         owned = self.needs.shares[place]
@@ -340,6 +335,7 @@ class Body:
     def _broadcast(self, read: BroadcastRead, outer: AxisMap) -> int:
         """A load of a region that all ranks of a line read: from the register of the region, or from this rank's share."""
         node, ghost = read.node, read.ghost
+        self.is_movable = False
         if ghost is None:
             return self.load(
                 self.registers.of[id(node)], *self.own(node, outer), node.geometry.dtype

@@ -41,6 +41,10 @@ class BroadcastRead(NamedTuple):
         return next((part for part in self.parts if part.register >= 0), None)
 
 
+MappedRead = tuple[Node, AxisMap, int]
+"""An array in blocks that a loop reads, the map, and the number of the operand."""
+
+
 @dataclass(slots=True, eq=False)
 class Group:
     """Statements that share one loop nest."""
@@ -60,13 +64,13 @@ class Group:
     """The reads from memory that are broadcasts. The planner lists them before it lowers the group."""
     updates: list[tuple[Node, AxisMap]] | None = None
     """The first updates on the paths of its expressions, once they are listed; see :func:`.body.updates_under`."""
-    patterns: dict[tuple[bool, ...], list[tuple[Node, AxisMap]]] = field(default_factory=dict)
+    patterns: dict[tuple[bool, ...], list[MappedRead]] = field(default_factory=dict)
     """The arrays in blocks that a box reads, by the parts of partly assigned arrays; the same on all ranks."""
 
     def broadcast(self, node: Node, outer: AxisMap | None) -> BroadcastRead | None:
         """The broadcast by which its loops read a node under a map, if any."""
         for read in self.broadcasts:
-            if read.node is node and outer is not None and are_equal(read.outer, outer):
+            if read.node is node and are_equal(outer, read.outer):
                 return read
         return None
 
@@ -182,7 +186,9 @@ def reads_elsewhere(group: Group, registers: Registers) -> list[Read]:
             (node, outer, part)
             for node, outer, part in reads_of(group, registers)
             if node.place is not None
-            and not (node.place is place and node.geometry.shape == domain and are_equal(outer, own))
+            and not (
+                node.place is place and node.geometry.shape == domain and are_equal(outer, own)
+            )
         ]
     return group.reads
 

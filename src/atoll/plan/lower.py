@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..backend.spec import Reduction
+from ..exchange.ghosts import GhostRegion
 from ..exchange.shares import Box, region_of_rank
 from ..graph.geometry import Geometry
 from ..graph.node import Node
@@ -24,7 +25,7 @@ from ..ops.maps import AxisMap, broadcast_map, through_view
 from ..ops.table import code_of
 from .body import Body, Needs, Shares, SplitBoxError, updates_under
 from .coalesce import coalesce_ghosts
-from .groups import Group
+from .groups import Group, MappedRead
 from .launches import Launch
 from .nests import launches_of_nest
 from .orders import Want, order_of, parted
@@ -63,13 +64,17 @@ def bodies_of(
         try:
             body.cut_for(group.updates, stored)
             parts = tuple(body.parts)
-            if parts in alike and body.fits(group.patterns[parts]):
-                done.append(_over(box, alike[parts]))
-                continue
-            if parts in group.patterns and rank != registers.rank:
-                body.request(group.patterns[parts])
-                done.append(body)
-                continue
+            if parts in alike or (rank != registers.rank and parts in group.patterns):
+                reads = group.patterns[parts]
+                ghosts = [body.ghost(node, outer) for node, outer, _ in reads]
+                if parts in alike:
+                    moved = _over(box, alike[parts], reads, ghosts)
+                else:  # of another rank: its ghost regions suffice
+                    body.memories += [Memory(g.register, 0, (), g.dtype) for g in ghosts if g]
+                    moved = body
+                if moved is not None:
+                    done.append(moved)
+                    continue
             _emit(group, body, registers, reusable)
         except SplitBoxError as split:
             axis, cuts = split.args
@@ -86,8 +91,11 @@ def bodies_of(
     return done, needs
 
 
-def _over(box: Box, like: Body) -> Body:
-    """The body moved to another box, in which it reads the same parts."""
+def _over(
+    box: Box, like: Body, reads: Sequence[MappedRead], ghosts: Sequence[GhostRegion | None]
+) -> Body | None:
+    """The body moved to another box, in which it reads the same parts, some of them from ghost regions; ``None`` where two operands of
+    one body may be one of the other."""
     moves: list[tuple[int, Number]] = []
     for axis, ((low, _), (before, _)) in enumerate(zip(box, like.box, strict=True)):
         if low is not before:
@@ -103,6 +111,24 @@ def _over(box: Box, like: Body) -> Body:
         body.memories.append(new(Memory, (*lies, None, ())))
     body.scalars, body.operations = like.scalars, like.operations
     body.reductions = [*like.reductions]
+    operands = [operand for _, _, operand in reads]
+    for (node, outer, operand), ghost in zip(reads, ghosts, strict=True):
+        memory = like.memories[operand]
+        if ghost is None and memory.outer is None:
+            continue
+        if ghost is None:
+            register, (offset, strides) = like.registers.of[id(node)], body.own(node, outer)
+        else:
+            register, (offset, strides) = ghost.register, body.in_ghost(ghost, outer)
+        lies = register, offset, strides, memory.dtype
+        others = [other for k, other in enumerate(body.memories) if k != operand]
+        if (
+            memory.access != "r"
+            or operands.count(operand) > 1
+            or lies in [other[:4] for other in others]
+        ):
+            return None
+        body.memories[operand] = new(Memory, (*lies, "r", None if ghost is None else outer, ()))
     return body
 
 
