@@ -8,13 +8,12 @@ ranks keep their coordinates. It answers only queries with one answer for all th
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, NoReturn
 
 from .axes import Axis
-from .bounds import block_of
 from .index_set import IndexSet, Range
 from .layout import Layout
 from .symbolic import Number, Unknown, function, greatest, least
@@ -72,12 +71,8 @@ class Interval:
         if axis.processes == 1:
             yield 0, self
             return
-        bounds = axis.bounds
-        if type(bounds) is SymbolicBounds:
-            first = bounds.first(self.start)
-        else:
-            first = int(function(partial(_block_in, bounds), self.start))
-        begin = self.start
+        bounds, begin = axis.bounds, self.start
+        first = bisect_right(bounds, begin, 1, axis.processes) - 1
         for coordinate in range(first, axis.processes):
             end = bounds[coordinate + 1]
             if self.stop <= end:
@@ -105,20 +100,11 @@ def extent(part: IndexSet | Interval) -> Number:
     return part.extent if type(part) is Interval else len(part)  # type: ignore[arg-type]
 
 
-def _block_in(bounds: Sequence[int], index: int) -> int:
-    """The block of an index; the first block for an index before it."""
-    return max(block_of(bounds, index), 0)
-
-
 # Functions that a compiled plan calls on the places of a trace.
 
 
 def _bound_at(place: Any, axis: int, coordinate: int) -> int:
     return place.layout.axes[axis].bounds[coordinate]  # type: ignore[no-any-return]
-
-
-def _block_at(place: Any, axis: int, index: int) -> int:
-    return _block_in(place.layout.axes[axis].bounds, index)
 
 
 def _low_at(place: Any, axis: int, rank: int) -> int:
@@ -163,10 +149,6 @@ class SymbolicBounds:
         if coordinate in (0, self._count):
             return self._extent if coordinate else 0
         return function(_bound_at, self._place, self._axis, coordinate)
-
-    def first(self, index: Number) -> int:
-        """The coordinate of the block of an index, as a check: a plan serves one coordinate."""
-        return int(function(_block_at, self._place, self._axis, index))
 
 
 class SymbolicAxis:

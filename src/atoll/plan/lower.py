@@ -120,15 +120,15 @@ def _over(
             register, (offset, strides) = like.registers.of[id(node)], body.own(node, outer)
         else:
             register, (offset, strides) = ghost.register, body.in_ghost(ghost, outer)
-        lies = register, offset, strides, memory.dtype
+        placed = register, offset, strides, memory.dtype
         others = [other for k, other in enumerate(body.memories) if k != operand]
         if (
             memory.access != "r"
             or operands.count(operand) > 1
-            or lies in [other[:4] for other in others]
+            or placed in [other[:4] for other in others]
         ):
             return None
-        body.memories[operand] = new(Memory, (*lies, "r", None if ghost is None else outer, ()))
+        body.memories[operand] = new(Memory, (*placed, "r", None if ghost is None else outer, ()))
     return body
 
 
