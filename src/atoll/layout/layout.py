@@ -76,6 +76,8 @@ class Layout:
     """True if every rank's region is a box."""
     is_dense: bool
     """True if every axis has the indices of its range, not labels."""
+    overlaps: bool
+    """True if an axis map gives an index to several coordinates."""
     _seats: Seats | None
     """``None`` where the ranks sit in the grid in ascending order from 0."""
     _derived: dict[Any, Any]
@@ -149,6 +151,7 @@ class Layout:
         _set(self, "is_padded", is_padded)
         _set(self, "is_block", is_block)
         _set(self, "is_dense", is_block or all(axis.is_dense for axis in axes))
+        _set(self, "overlaps", not is_block and any(axis.overlaps for axis in axes))
         _set(self, "_seats", seats)
         _set(self, "_derived", {})
 
@@ -250,10 +253,6 @@ class Layout:
         """True if the ranks are in the grid in ascending order from 0."""
         return self._seats is None
 
-    @property
-    def overlaps(self) -> bool:
-        """True if an axis map gives an index to several coordinates."""
-        return any(axis.overlaps for axis in self.axes)
 
     @property
     def outline(self) -> tuple[Any, ...]:
