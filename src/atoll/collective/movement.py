@@ -70,7 +70,7 @@ def bounded_line(bounds: Sequence[int]) -> Layout:
 def redistributed(section: Section, layout: Layout) -> Section:
     """The same array in ``layout``, without communication padding. Collective."""
     layout = layout.unpadded() if layout.is_padded else layout
-    if layout == section.layout:
+    if layout is section.layout or layout == section.layout:
         return section
     result = empty(layout, section.dtype, section.communicator)
     _move(section, layout, result.block)
@@ -145,7 +145,7 @@ def _move_by_nodes(section: Section, plan: Transfer[Record], into: Array) -> Non
 def reshaped(section: Section, target: Layout) -> Section:
     """The same elements in C order, in the shape and the layout of ``target``. Collective."""
     source = section.layout
-    if target == source:
+    if target is source or target == source:
         return section
     if target.shape == source.shape and (target.is_dense and source.is_dense):
         return redistributed(section, target)
@@ -155,12 +155,14 @@ def reshaped(section: Section, target: Layout) -> Section:
         return by_rows
     if target.overlaps:  # a transfer finds all receivers of an element
         return redistributed(reshaped(section, even_blocks(target.shape, target.processes)), target)
+    have, want = line_bounds(source), line_bounds(target)
+    if have is not None and have == want:  # each rank has its elements
+        return Section(section.block.reshape(target.local_shape(rank)), target, communicator)
     result = empty(target, section.dtype, communicator)
     into = result.block.reshape(-1)
     if source.is_replicated:
         into[...] = section.block.reshape(-1)[flat_indices(target.region(rank), target.shape)]
         return result
-    have, want = line_bounds(source), line_bounds(target)
     if have is not None and want is not None:  # a redistribution of the flattened array
         _move(
             Section(section.block.reshape(-1), bounded_line(have), communicator),

@@ -18,10 +18,12 @@ import numpy as np
 
 from ..comm.world import World
 from ..config import config
+from ..context.caches import remembered
 from ..graph.geometry import Geometry, choice_of
 from ..graph.node import Node
 from ..graph.op import named
 from ..layout import Layout, on_every_rank, transfer
+from ..layout.maps import ranks_per_node
 from ..ops.fingerprint import dtype_words
 from ..ops.placement import Place, placed_view
 from ..ops.table import Entry
@@ -246,7 +248,10 @@ def result_layout(shape: tuple[int, ...], size: int) -> Layout:
         elements *= n
     if not shape or elements < config.results:
         return on_every_rank(shape, size)
-    return Layout.default(shape, size)
+    return _default(shape, size, ranks_per_node(size))
+
+
+_default = remembered(Layout.default)
 
 
 def small_or(layout: Layout) -> Layout:

@@ -40,7 +40,7 @@ class Section:
     @property
     def region(self) -> Region:
         """The global indices of the block on each axis."""
-        return self.layout.region(self.rank)
+        return region_of(self.layout, self.rank)
 
     def with_block(self, block: Array) -> Section:
         """Another array in the same layout."""
@@ -85,7 +85,8 @@ class Section:
 
 
 _transposed, _expanded = remembered(Layout.transposed), remembered(Layout.expanded)
-_local_shape = remembered(Layout.local_shape)
+region_of, local_shape_of = remembered(Layout.region), remembered(Layout.local_shape)
+"""What a rank has of a layout; for the rank itself, not for all ranks of a large world."""
 
 
 @remembered
@@ -100,5 +101,5 @@ def replicated(array: Array, communicator: Communicator) -> Section:
 
 def empty(layout: Layout, dtype: np.dtype[Any], communicator: Communicator) -> Section:
     """New memory for this rank's block of an array that lies as ``layout`` says."""
-    shape = _local_shape(layout, communicator.rank)
+    shape = local_shape_of(layout, communicator.rank)
     return Section(backend.current().allocate(dense(shape, dtype)).array, layout, communicator)
