@@ -77,7 +77,8 @@ class Limits:
     contiguous in a file."""
     cached: int = 1 << 22
     """Arrays of up to this many bytes stay in the cache (``throughput``): pieces are copied together into one message (``copy``). Larger
-    whole arrays are gathered in memory that the ranks of a node share (``message``: that takes four small ones). Kernels over ``pieces``
+    whole arrays are gathered in memory that the ranks of a node share, as are arrays that ranks of one node only read and that are not
+    ``packed`` (``message``: that takes a small one). Kernels over ``pieces``
     times as many bytes sweep over their rows together (``sweeps``: 4.5 ms a step, 6.0 one by one)."""
     held: int = 1 << 26
     """The bytes that a rank may hold beyond its share. Pending work that keeps more bytes alive is evaluated, not counting memory that

@@ -8,7 +8,7 @@ trailing axes that are not distributed travel as rows: a request is then one pla
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import accumulate, pairwise
 from math import prod
 from operator import sub
@@ -19,9 +19,9 @@ import numpy as np
 from .. import policy
 from ..comm.communicator import Communicator
 from ..comm.in_step import allgather, bcast, every
-from ..context import statistics
 from ..exchange.gather import shared_memory, whole_on_node
 from ..exchange.partners import strung, sums
+from ..exchange.trees import added, in_pairs
 from ..graph.geometry import dense
 from ..layout import Layout, on_every_rank
 from ..layout.bounds import balanced_bounds, block_of
@@ -30,6 +30,7 @@ from .messages import answered, exchanged, joined, uneven
 from .movement import (
     as_line,
     by_rank,
+    even_blocks,
     even_line,
     is_line,
     line_bounds,
@@ -102,11 +103,27 @@ def fetch(section: Section, indices: tuple[Array, ...]) -> Array:
     """
     count = len(indices)
     if section.layout.is_replicated:
-        block = section.block
-        elements = block.take(indices[0], 0) if count == 1 else block[indices]
-        return np.ascontiguousarray(elements)
+        return taken(section.block, indices)
     shape = (*indices[0].shape, *section.shape[count:])
     return _requested(section, count, indices[0].size, _stretches(indices)).reshape(shape)
+
+
+def from_front(part: Array, length: int) -> Array:
+    """Indices along an axis, of which negative ones count from its end."""
+    part = part.astype(np.int64, copy=False)
+    return np.where(part < 0, part + length, part) if part.min(initial=0) < 0 else part
+
+
+def taken(whole: Array, indices: tuple[Array, ...]) -> Array:
+    """The elements at index arrays of the leading axes; negative indices count from the end."""
+    first, *others = indices
+    if others and whole.flags.c_contiguous:  # NumPy takes longer for index arrays of several axes
+        first = from_front(first, whole.shape[0])
+        for index, length in zip(others, whole.shape[1:], strict=False):
+            first = first * length
+            first += from_front(index, length)
+        whole, others = whole.reshape(-1, *whole.shape[len(indices) :]), []
+    return np.ascontiguousarray(whole[indices] if others else whole.take(first, 0))
 
 
 def fetch_flat(section: Section, count: int, places: Callable[[int, int], Array]) -> Array:
@@ -190,32 +207,30 @@ def pushed(section: Section, indices: tuple[Array, ...], line: Layout) -> Array:
 
 
 def local_rows(section: Section, indices: tuple[Array, ...]) -> tuple[Array, Array]:
-    """The elements, among those at index arrays in a line, of which this rank has a copy, and its rows; for layouts that do not
-    overlap."""
-    layout, here = section.layout, section.layout.coordinates(section.rank)
-    if here is None:
-        return _PLACES, _PLACES
-    located = [axis.locate_array(part) for axis, part in zip(layout.axes, indices)]
-    matches = [cells == cell for (cells, _), cell in zip(located, here)]
-    chosen = np.flatnonzero(np.logical_and.reduce(matches))
-    rows = np.zeros(chosen.size, np.int64)
-    for axis, (_, local), cell in zip(layout.axes, located, here):
-        rows *= len(axis.owned(cell))
-        rows += local[chosen]
+    """The elements, among those at index arrays in a line, of which this rank has a copy, and its rows."""
+    sets = section.region[: len(indices)]
+    inside = [held.contains(part) for held, part in zip(sets, indices, strict=True)]
+    chosen = np.flatnonzero(np.logical_and.reduce(inside) if len(inside) > 1 else inside[0])
+    rows: Array = np.zeros(1, np.int64)
+    for held, part in zip(sets, indices, strict=True):
+        rows = rows * len(held) + held.local_of(part[chosen])
     return chosen, rows
 
 
 def put_rows(
-    section: Section, count: int, written: Iterator[tuple[Array, Array]], ufunc: Any
+    section: Section, count: int, written: Iterable[tuple[Array, Array]], ufunc: Any
 ) -> None:
     """Write values into rows of the block, one row for each combination of the first ``count`` axes, or combine them by a ufunc."""
     table = _as_rows(section, count)
     direct = np.shares_memory(table, section.block) if table.size else True
+    # NumPy takes longer for rows of one element
+    key = (slice(None), 0) if table.shape[1] == 1 else ...
+    table = table[key]
     for rows, values in written:
         if ufunc is None:
-            table[rows] = values
+            table[rows] = values[key]
         else:
-            ufunc.at(table, rows, values)
+            ufunc.at(table, rows, values[key])
     if not direct:
         section.block[...] = table.reshape(section.block.shape)
 
@@ -264,14 +279,37 @@ def combine(section: Section, indices: tuple[Array, ...], values: Array, ufunc: 
     combine_lines(section, mine.reshape(-1), ufunc, "elements that ranks have combined")
 
 
+def total_everywhere(communicator: Communicator, mine: Array, what: str) -> Array | None:
+    """The sum of the arrays of all ranks, on every rank: of short ones, or of those of one node; ``None`` for others. Collective."""
+    parts = _parts_of_all(communicator, mine)
+    if parts is not None:
+        return np.asarray(in_pairs(list(parts), np.add))
+    return added(communicator, mine, what) if mine.nbytes <= policy.limits.packed else None
+
+
+def _parts_of_all(communicator: Communicator, mine: Array) -> Array | None:
+    """Each rank's array of one length, for reading, where the ranks of one node show each other theirs; else ``None``. Collective."""
+    nodes, nbytes = communicator.nodes, mine.nbytes * communicator.size
+    if nodes.several or not nodes.are_shared or nbytes <= policy.limits.packed:
+        return None
+    rows = even_blocks((communicator.size, mine.size), communicator.size)
+    shown = shown_everywhere(Section(mine[np.newaxis], rows, communicator))
+    return None if shown is None else shown[0]
+
+
 def combine_lines(section: Section, mine: Array, ufunc: Any, what: str) -> None:
     """Combine the block of a section in a line, or in even blocks, with the parts for it of every rank's array. Collective."""
     bounds, communicator = line_bounds(section.layout), section.communicator
     assert bounds is not None
-    block = section.block.reshape(-1)
-    pieces = {peer: mine[bounds[peer] : bounds[peer + 1]] for peer in range(communicator.size)}
-    shapes = dict.fromkeys(pieces if block.size else (), block.shape)
-    for _, part in sorted(exchanged(communicator, pieces, shapes, section.dtype, what).items()):
+    block, every = section.block.reshape(-1), _parts_of_all(communicator, mine)
+    if every is None:
+        pieces = {peer: mine[bounds[peer] : bounds[peer + 1]] for peer in range(communicator.size)}
+        shapes = dict.fromkeys(pieces if block.size else (), block.shape)
+        arrived = exchanged(communicator, pieces, shapes, section.dtype, what)
+        parts = [arrived[peer] for peer in sorted(arrived)]
+    else:
+        parts = list(every[:, bounds[section.rank] : bounds[section.rank + 1]])
+    for part in parts:
         ufunc(block, part, out=block)
     if not section.block.flags.c_contiguous:
         section.block[...] = block.reshape(section.block.shape)
@@ -409,17 +447,28 @@ def everywhere(section: Section) -> Section:
     return Section(line.reshape(layout.shape), target, section.communicator)
 
 
-def shown_everywhere(section: Section) -> Section | None:
-    """A section for reading on every rank, which the ranks of a node share if it is large; ``None`` where they cannot. Collective."""
-    geometry, what = dense(section.shape, section.dtype), "an array that all ranks read"
-    if section.layout.is_replicated or geometry.nbytes <= policy.limits.cached:
-        return everywhere(section)
-    memory = shared_memory(section.communicator, section.layout, geometry)
-    if memory is None:
+def shown_everywhere(*sections: Section) -> list[Array] | None:
+    """Whole arrays for reading on every rank, which the ranks of a node share if they are long; ``None`` if they are large and ranks
+    cannot. Collective, unless every rank has them."""
+    divided = [section for section in sections if not section.layout.is_replicated]
+    if not divided:
+        return [section.block for section in sections]
+    communicator, limits, what = (
+        sections[0].communicator,
+        policy.limits,
+        "arrays that all ranks read",
+    )
+    forms = [dense(section.shape, section.dtype) for section in divided]
+    given = [(each.layout, each.block, form) for each, form in zip(divided, forms, strict=True)]
+    several = communicator.nodes.several  # of which some may find no memory for short arrays
+    least = limits.cached if several else min(limits.packed, limits.cached)
+    memory, wholes = shared_memory(communicator, given, least), None
+    if memory is not None:
+        wholes = whole_on_node(memory, given, what)
+    if wholes is None and max([form.nbytes for form in forms]) > limits.cached:
         return None
-    statistics.add("gathered", geometry.nbytes)
-    whole = whole_on_node(memory, section.layout, section.block, geometry, what)
-    return replicated(whole, section.communicator)
+    shown = iter(wholes or [everywhere(section).block for section in divided])
+    return [each.block if each.layout.is_replicated else next(shown) for each in sections]
 
 
 def positions_under(mask: Section, small: int = 0) -> Section:

@@ -16,6 +16,7 @@ import numpy as np
 
 from .. import policy
 from ..config import config
+from ..context import statistics
 from ..context.caches import remembered
 from ..layout import Layout, on_every_rank
 from ..layout.transfer import region_key
@@ -24,18 +25,20 @@ from .elements import (
     combine,
     fetch,
     fetch_flat,
+    from_front,
     is_combined,
     local_rows,
     pushed,
     put_rows,
     shown_everywhere,
     store,
+    taken,
     trailing_rows,
 )
 from .messages import agree
 from .movement import even_blocks, even_line, flat_indices, redistributed, reshaped
 from .operation import Form, Moves, collective, result_layout, small_or
-from .section import Section
+from .section import Section, region_of
 from .steps import base_indices
 
 Array = np.ndarray[Any, Any]
@@ -58,6 +61,8 @@ class _Rows(NamedTuple):
     """True if each row is on one rank."""
     layout: Layout
     """The layout of the rows: a rank works on some of them, or on a part of each."""
+    here: tuple[bool, ...]
+    """For each index array, True if each rank has its own part of it."""
 
 
 @remembered
@@ -78,13 +83,15 @@ def _rows(source: Layout, axes: Axes, *indices: Layout) -> _Rows:
     )
     whole = trailing_rows(turned, count)
     if not stay:
-        return _Rows(order, shape, kept, stay, whole, even_blocks((length, *kept), size))
-    line = even_line(length, 1).axes[0]
+        even = even_line(length, size)
+        here = tuple([layout == even for layout in indices])
+        return _Rows(order, shape, kept, stay, whole, even_blocks((length, *kept), size), here)
+    (line,) = even_line(length, 1).axes
     seats = turned.seats
     for _ in range(count):  # each has one cell
         seats = seats.joined(0)
     layout = turned.seated([line, *turned.axes[count:]], seats.expanded(0))
-    return _Rows(order, shape, kept, stay, whole, layout)
+    return _Rows(order, shape, kept, stay, whole, layout, (False,) * len(indices))
 
 
 def _result(source: Layout, axes: Axes, *indices: Layout) -> Layout:
@@ -114,11 +121,11 @@ def read_at(source: Section, *given: Any, target: Layout) -> Section:
     """The elements at indices: the axes of the index arrays, then those that are not indexed."""
     *indices, axes = given
     rows = _rows(source.layout, axes, *[index.layout for index in indices])
-    in_lines = target.is_replicated or trailing_rows(rows.layout, 1)
-    common = None
-    many = prod(rows.shape) > policy.limits.short
-    if in_lines and can_push(source) and not (many and _is_shown(source, axes, rows)):
-        common = _common_indices(source, indices, axes, rows)
+    shown, common = _is_shown(source, axes, rows), None
+    if not shown or rows.layout.shape[0] <= policy.limits.short:
+        in_lines = target.is_replicated or trailing_rows(rows.layout, 1)
+        if in_lines and can_push(source):
+            common = _common_indices(source, indices, axes, rows)
     if common is not None:
         to_all = target.is_replicated
         block = pushed(source.transposed(rows.order), common, target if to_all else rows.layout)
@@ -132,10 +139,10 @@ def read_at(source: Section, *given: Any, target: Layout) -> Section:
         if source.layout.is_replicated:
             block = source.block.reshape(-1)[part]
         else:
-            flat = _from_front(part, source.layout.size)
+            flat = from_front(part, source.layout.size)
             block = fetch_flat(source, len(flat), lambda low, high: flat[low:high])
     elif not rows.stay:
-        block = _fetched(source, parts, axes, rows)
+        block = _fetched(source, parts, axes, rows, shown)
     elif source.layout.coordinates(source.rank) is None:
         block = np.empty(rows.layout.local_shape(source.rank), source.dtype)
     elif len(axes) == 1:
@@ -154,13 +161,35 @@ def _common_indices(
         return None
     if not all(index.layout.is_replicated for index in indices):
         return None
-    wide = [np.broadcast_to(index.block, rows.shape).reshape(-1) for index in indices]
+    return _in_line([index.block for index in indices], source, axes, rows)
+
+
+def _in_line(
+    wholes: Sequence[Array], source: Section, axes: Axes, rows: _Rows
+) -> tuple[Array, ...]:
+    """Whole index arrays in a line, counted from the front."""
+    wide = [_wide(whole, rows.shape).reshape(-1) for whole in wholes]
     parts = _all_from_front(wide, source, axes)
     if axes is not None:
         return parts
     return tuple(
         [part.astype(np.int64, copy=False) for part in np.unravel_index(parts[0], source.shape)]
     )
+
+
+def _told(
+    base: Section, values: Section, indices: Sequence[Section], axes: Axes, rows: _Rows, ufunc: Any
+) -> tuple[Array, tuple[Array, ...]] | None:
+    """Values, and index arrays in a line, on every rank: they are there, or the two ranks of a node show them to each other. ``None``
+    where ranks are to send them. Collective."""
+    if rows.stay or base.layout.is_replicated or base.layout.overlaps or not rows.whole:
+        return None
+    if not all(each.layout.is_replicated for each in (values, *indices)):
+        here = base.communicator
+        if here.size > 2 or here.nodes.several or is_combined(base, rows.layout.shape[0], ufunc):
+            return None
+    shown = shown_everywhere(values, *indices)
+    return None if shown is None else (shown[0], _in_line(shown[1:], base, axes, rows))
 
 
 def _is_shown(source: Section, axes: Axes, rows: _Rows) -> bool:
@@ -178,28 +207,28 @@ def _is_shown(source: Section, axes: Axes, rows: _Rows) -> bool:
 
 
 def _fetched(
-    source: Section, parts: tuple[Array, ...], axes: tuple[int, ...], rows: _Rows
+    source: Section, parts: tuple[Array, ...], axes: tuple[int, ...], rows: _Rows, is_shown: bool
 ) -> Array:
     """This rank's rows, from the owners of their elements."""
-    turned = source.transposed(rows.order)
-    if _is_shown(source, axes, rows):
+    if is_shown or source.layout.is_replicated:
         shown = shown_everywhere(source)
-        turned = turned if shown is None else shown.transposed(rows.order)
-    if turned.layout.is_replicated:
-        return fetch(turned, parts)
-    from_front = _all_from_front(parts, source, axes)
-    if rows.whole:
-        return fetch(turned, from_front)
-    return fetch(turned, _meshed(from_front, rows.kept))
+        if shown is not None:
+            if is_shown and shown[0].nbytes > policy.limits.cached:
+                statistics.add("gathered", shown[0].nbytes)
+            return taken(shown[0].transpose(rows.order), parts)
+    turned, parts = source.transposed(rows.order), _all_from_front(parts, source, axes)
+    return fetch(turned, parts if rows.whole else _meshed(parts, rows.kept))
 
 
 def _parts(source: Section, indices: list[Section], rows: _Rows) -> tuple[Array, ...]:
     """This rank's part of each index array in a line."""
-    line = rows.layout.region(source.rank)[0]
     parts = []
-    for index in indices:
-        if index.layout.is_replicated:
-            part = _some(np.broadcast_to(index.block, rows.shape), rows.shape, line.key)
+    for index, here in zip(indices, rows.here, strict=True):
+        if here:
+            part = index.block
+        elif index.layout.is_replicated:
+            line = region_of(rows.layout, source.rank)[0]
+            part = _some(_wide(index.block, rows.shape), rows.shape, line.key)
         else:
             part = reshaped(index, even_line(rows.layout.shape[0], rows.layout.processes)).block
         parts.append(part.astype(np.int64, copy=False))
@@ -209,7 +238,12 @@ def _parts(source: Section, indices: list[Section], rows: _Rows) -> tuple[Array,
 def _all_from_front(parts: Sequence[Array], source: Section, axes: Axes) -> tuple[Array, ...]:
     """Index arrays for some axes, counted from the front."""
     lengths = [source.layout.size] if axes is None else [source.shape[k] for k in axes]
-    return tuple([_from_front(part, n) for part, n in zip(parts, lengths, strict=True)])
+    return tuple([from_front(part, n) for part, n in zip(parts, lengths, strict=True)])
+
+
+def _wide(array: Array, shape: tuple[int, ...]) -> Array:
+    """An array broadcast to a shape, which it mostly has."""
+    return array if array.shape == shape else np.broadcast_to(array, shape)
 
 
 def _some(wide: Array, shape: tuple[int, ...], part: Any) -> Any:
@@ -219,11 +253,6 @@ def _some(wide: Array, shape: tuple[int, ...], part: Any) -> Any:
     if not shape:
         return wide[np.newaxis][part]
     return wide[np.unravel_index(np.arange(part.start, part.stop), shape)]
-
-
-def _from_front(part: Array, length: int) -> Array:
-    part = part.astype(np.int64, copy=False)
-    return np.where(part < 0, part + length, part) if part.min(initial=0) < 0 else part
 
 
 def _meshed(parts: tuple[Array, ...], kept: tuple[int, ...]) -> tuple[Array, ...]:
@@ -249,28 +278,31 @@ def write_at(base: Section, values: Section, *given: Any, target: Layout) -> Non
     if region is not None:
         layout = on_every_rank(region.shape, layout.processes)
     rows = _rows(layout, axes, *[index.layout for index in indices])
-    if region is None and values.layout.is_replicated and not layout.overlaps:
-        common = _common_indices(base, indices, axes, rows)
-        if common is not None:  # each rank writes the elements that it holds
-            turned = base.transposed(rows.order)
-            chosen, places = local_rows(turned, common)
-            lead = len(rows.shape)
-            wide = np.broadcast_to(
-                values.block, (*rows.kept[:first], *rows.shape, *rows.kept[first:])
-            )
-            wide = np.moveaxis(wide, range(first, first + lead), range(lead))
-            listed: Array = wide if lead else wide[np.newaxis]
-            own = listed[np.unravel_index(chosen, rows.shape or (1,))]
-            own = own.reshape(len(chosen), prod(rows.kept)).astype(base.dtype, copy=False)
-            put_rows(turned, len(common), iter([(places, own)]), ufunc)
-            return
+    told = None if region is not None else _told(base, values, indices, axes, rows, ufunc)
+    if told is not None:  # each rank writes the elements that it holds
+        whole, common = told
+        turned = base.transposed(rows.order)
+        chosen, places = local_rows(turned, common)
+        lead = len(rows.shape)
+        wide = _wide(whole, (*rows.kept[:first], *rows.shape, *rows.kept[first:]))
+        wide = np.moveaxis(wide, range(first, first + lead), range(lead)) if first else wide
+        own = (
+            wide[chosen]
+            if lead == 1
+            else wide[np.unravel_index(chosen, rows.shape)]
+            if lead
+            else wide[np.newaxis][chosen]
+        )
+        own = own.reshape(len(chosen), prod(rows.kept)).astype(base.dtype, copy=False)
+        put_rows(turned, len(common), [(places, own)], ufunc)
+        return
     indexed = Section(base.block, layout, base.communicator)
     parts = _all_from_front(_parts(indexed, indices, rows), indexed, axes)
     lead, kept = len(rows.shape), rows.kept
     shape = (*kept[:first], *rows.shape, *kept[first:])
     order = (*range(first, first + lead), *range(first), *range(first + lead, len(shape)))
     if values.layout.is_replicated:
-        wide = np.broadcast_to(values.block, shape).transpose(order)
+        wide = _wide(values.block, shape).transpose(order)
         line, *columns = rows.layout.region(base.rank)
         wide = wide[(slice(None),) * lead + region_key(columns)]
         block = _some(wide, rows.shape, line.key)
@@ -312,7 +344,7 @@ def read_along(source: Section, index: Section, axis: int, *, target: Layout) ->
         for held, n in zip(index.region, source.shape, strict=True)
     ]
     mesh = list(np.ix_(*lines))
-    mesh[axis] = _from_front(index.block, source.shape[axis])
+    mesh[axis] = from_front(index.block, source.shape[axis])
     return index.with_block(fetch(source, tuple(np.broadcast_arrays(*mesh))))
 
 

@@ -59,7 +59,7 @@ def allgather(communicator: Communicator, array: Array, what: str) -> Array:
     """Every rank's ``array``, of one shape everywhere, stacked in rank order; ranks in step."""
     log = step(communicator, "allgather", what, array.nbytes)
     mine = np.ascontiguousarray(array).reshape(array.shape)
-    if 0 < mine.nbytes <= 8 * WORDS and _are_few(communicator):
+    if 0 < mine.nbytes <= 8 * WORDS and are_few(communicator):
         gathered: Array = _of_few(communicator, _bytes(mine.reshape(1, -1)), what)[0]
         return gathered.view(mine.dtype).reshape(-1, *mine.shape)
     if mine.nbytes > IN_FRONT:
@@ -156,7 +156,7 @@ def is_same(communicator: Communicator, number: int, what: str) -> bool:
 
 def is_same_here(communicator: Communicator, number: int, what: str) -> bool:
     """:func:`is_same` as a part of the last step."""
-    if not _are_few(communicator):
+    if not are_few(communicator):
         same = least_here(communicator, [number, number ^ HASH_MASK], what)
         return same == [number, number ^ HASH_MASK]
     return every_here(communicator, number, what) == [number] * communicator.size
@@ -174,7 +174,8 @@ def every_here(communicator: Communicator, number: int, what: str) -> list[int]:
     return numbers
 
 
-def _are_few(communicator: Communicator) -> bool:
+def are_few(communicator: Communicator) -> bool:
+    """True if the ranks gather a few words of each by one operation."""
     return communicator.size <= policy.limits.few_ranks
 
 
@@ -247,7 +248,7 @@ def alltoall(communicator: Communicator, array: Array, what: str) -> Array:
     """Row ``p`` of ``array`` goes to rank ``p``; row ``p`` of the result is from it; ranks in step."""
     log = step(communicator, "alltoall", what, array.nbytes)
     given = np.ascontiguousarray(array)
-    if 0 < given.nbytes <= 8 * WORDS and _are_few(communicator):
+    if 0 < given.nbytes <= 8 * WORDS and are_few(communicator):
         data = _bytes(given.reshape(communicator.size, -1))
         rows: Array = _of_few(communicator, data, what)[communicator.rank]
         return rows.view(given.dtype).reshape(given.shape)
@@ -270,12 +271,10 @@ def bcast(communicator: Communicator, array: Array, root: int, what: str, which:
     Few ranks gather a few words of all: that tells of warnings, too.
     """
     log = step(communicator, "bcast", what, hash((array.nbytes, root, which)))
-    words = -(-array.nbytes // 8)
-    if 0 < words <= WORDS and _are_few(communicator) and array.flags.c_contiguous:
-        data = _bytes(array.reshape(1, -1))[0]
-        given = np.zeros(words, np.uint64)
-        given.view(np.uint8)[: array.nbytes] = data
-        data[...] = _together(communicator, given, what)[root].view(np.uint8)[: array.nbytes]
+    is_short = 0 < array.nbytes <= 8 * WORDS and array.flags.c_contiguous
+    if is_short and are_few(communicator):
+        data = _bytes(array.reshape(1, -1))
+        data[...] = _of_few(communicator, data, what)[0, root]
         return array
     if array.nbytes > IN_FRONT or not array.flags.c_contiguous:
         _ahead(communicator, what)
@@ -323,7 +322,7 @@ def summed(communicator: Communicator, numbers: Array, what: str) -> Array:
 
 def total(communicator: Communicator, facts: Array, what: str) -> Array:
     """The sum of every rank's few unsigned integers, modulo ``2**64``, as a part of the last step."""
-    if len(facts) <= WORDS and _are_few(communicator):
+    if len(facts) <= WORDS and are_few(communicator):
         added: Array = np.add.reduce(_together(communicator, facts, what), axis=0)
         return added
     mine = communicator.log.hash
@@ -354,7 +353,7 @@ def least(communicator: Communicator, numbers: Sequence[int], what: str) -> list
 
 def least_here(communicator: Communicator, numbers: Sequence[int], what: str) -> list[int]:
     """:func:`least` as a part of the last step."""
-    if len(numbers) <= WORDS and _are_few(communicator):
+    if len(numbers) <= WORDS and are_few(communicator):
         return [min(of_each) for of_each in _together(communicator, numbers, what).T.tolist()]
     mine = communicator.log.hash
     given = np.array([mine, mine ^ HASH_MASK, *numbers], np.uint64)

@@ -2,8 +2,8 @@
 
 The first rank of a node makes the memory, and the others map it. Once all have written their parts, each rank has the
 whole, for reading only. So a node holds one copy of the data that its ranks read. Fresh memory is expensive, so some pieces
-are kept: each time the ranks tell the first one which pieces they have released, and it reuses a piece that all ranks have
-released, or makes a new one.
+are kept. With the message by which ranks wait for each other they tell which pieces they have released, so the next array takes a piece that
+all have released, or a new one.
 """
 
 from __future__ import annotations
@@ -12,15 +12,17 @@ import mmap
 import os
 import weakref
 from collections.abc import Callable
+from functools import reduce
+from operator import and_
 from typing import Any
 
 import numpy as np
 
-from .. import system
+from .. import policy, system
 from ..config import config
 from ..context.caches import Living
 from .communicator import Array, Communicator
-from .in_step import carried
+from .in_step import are_few, carried, every_here
 from .segments import mapped_by_rank, named_memory, without_name
 
 _PATH = 256
@@ -75,61 +77,93 @@ class NodeMemory:
 
     def __init__(self, communicator: Communicator) -> None:
         self.communicator = communicator
-        mates = communicator.nodes.ranks(communicator.nodes.of(communicator.rank))
-        self._first = mates[0]
+        self._mates = communicator.nodes.ranks(communicator.nodes.of(communicator.rank))
+        self._first = self._mates[0]
         self._leads = communicator.rank == self._first
-        self._others = mates[1:] if self._leads else ()
+        self._others = self._mates[1:] if self._leads else ()
         """On the first rank of the node, its other ranks."""
         self._kept: dict[int, _Piece] = {}
+        self._free = 0
+        """The kept pieces, as bits, that all ranks of the node have released, as far as they have told each other."""
         _memories.add(self)
         what = "whether the ranks of a node share memory"
         _, self.works = mapped_by_rank(communicator, 0, [self._first], what)
 
-    def filled(self, nbytes: int, fill: Callable[[Array], None], what: str) -> Array:
-        """``nbytes`` bytes that all ranks of the node fill together by ``fill``, for reading. Collective."""
-        number, piece = self._agreed(nbytes, what)
+    def filled(self, nbytes: int, fill: Callable[[Array], None], what: str) -> Array | None:
+        """``nbytes`` bytes that all ranks of the node fill together by ``fill``, for reading, as a part of the last step; ``None`` where
+        so little is not worth new memory that is not kept. Collective."""
+        piece = self._piece(nbytes, what)
+        if piece is None:
+            return None
         fill(piece.filled[:nbytes])
-        self._to_first(np.zeros(1, np.uint8), what)
-        self._from_first(np.zeros(1, np.uint8), what)
-        if number >= 0:
-            self._kept[number] = piece
-        return piece.lent(nbytes)
+        reader = piece.lent(nbytes)
+        if are_few(self.communicator):  # one message, and it is verified
+            every = every_here(self.communicator, self._released(), what)
+            self._free = reduce(and_, [every[mate] for mate in self._mates])
+        else:
+            self._agree(what)
+        return reader
 
-    def _agreed(self, nbytes: int, what: str) -> tuple[int, _Piece]:
-        """The number of the piece to fill, -1 if it is not to be kept, and the piece."""
-        free = [number for number, piece in self._kept.items() if piece.is_free]
-        mine = np.array([sum(1 << number for number in free)], np.int64)
-        everywhere = np.bitwise_and.reduce([mine, *self._to_first(mine, what)])[0]
+    def _piece(self, nbytes: int, what: str) -> _Piece | None:
+        """Memory to fill. Ranks ask each other what they have released rather than make more memory, unless it is little."""
+        number = self._fitting(nbytes)
+        if number < 0 and (nbytes > policy.limits.cached or len(self._kept) == _KEPT):
+            self._agree(what)
+            number = self._fitting(nbytes)
+        return self._made(nbytes, what) if number < 0 else self._kept[number]
+
+    def _fitting(self, nbytes: int) -> int:
+        """The number of a free piece of about this length; -1 if there is none."""
+        most = max(2 * nbytes, policy.limits.cached)
+        for number, piece in self._kept.items():
+            if self._free >> number & 1 and nbytes <= piece.nbytes <= most:
+                return number
+        return -1
+
+    def _released(self) -> int:
+        """The pieces, as bits, that this rank has released."""
+        return sum([1 << number for number, piece in self._kept.items() if piece.is_free])
+
+    def _agree(self, what: str) -> None:
+        """Find the pieces that all ranks of the node have released."""
+        mine = np.array([self._released()], np.int64)
+        np.bitwise_and.reduce([mine, *self._to_first(mine, what)], out=mine)
+        self._from_first(mine, what)
+        self._free = int(mine[0])
+
+    def _made(self, nbytes: int, what: str) -> _Piece | None:
+        """New memory, which is kept if there is room for it."""
         header = np.zeros(16 + _PATH, np.uint8)
-        file, path = -1, ""
+        file, path, least = -1, "", policy.limits.cached
         if self._leads:
-            usable = [number for number in free if everywhere >> number & 1]
-            fitting = [k for k in usable if nbytes <= self._kept[k].nbytes <= 2 * nbytes]
-            number = fitting[0] if fitting else self._place(nbytes, usable)
-            if not fitting:
+            number = self._place(max(nbytes, least))
+            if number >= 0 or nbytes >= least:
+                nbytes = max(nbytes, least)
                 path, file = named_memory(nbytes)
                 system.reserve(file, 0, nbytes)
             header[:16].view(np.int64)[:] = number, nbytes
             header[16 : 16 + len(path)] = np.frombuffer(path.encode(), np.uint8)
         self._from_first(header, what)
-        number = int(header[:8].view(np.int64)[0])
-        path_there = bytes(header[16:]).rstrip(b"\0").decode()
-        if not path_there:
-            return number, self._kept[number]
+        number, nbytes = header[:16].view(np.int64).tolist()
+        if number < 0 and nbytes < least:
+            return None
         if file < 0:
-            file = os.open(path_there, os.O_RDWR)
+            file = os.open(bytes(header[16:]).rstrip(b"\0").decode(), os.O_RDWR)
         piece = _Piece(file, nbytes)
-        self._to_first(mine, what)  # all have opened it
+        self._to_first(np.zeros(1, np.uint8), what)  # all have opened it
         os.close(file)
         if path:
             without_name(path)
-        return number, piece
+        if number >= 0:
+            self._kept[number] = piece
+        return piece
 
-    def _place(self, nbytes: int, usable: list[int]) -> int:
+    def _place(self, nbytes: int) -> int:
         """The number under which to keep new memory; -1 if there is no room for it."""
         if nbytes * _KEPT > config.cache_bytes:
             return -1
-        return next((k for k in range(_KEPT) if k not in self._kept or k in usable), -1)
+        places = [k for k in range(_KEPT) if k not in self._kept or self._free >> k & 1]
+        return places[0] if places else -1
 
     def _to_first(self, message: Array, what: str) -> list[Array]:
         """Send ``message`` to the first rank of the node; there, the result has the messages of the other ranks."""

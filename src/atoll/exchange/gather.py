@@ -6,6 +6,8 @@ node. So an element goes to each node once, not to each rank, and the node holds
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import accumulate
 from math import prod
 from typing import Any
 
@@ -18,6 +20,7 @@ from ..comm.in_step import all_have_plans, allgather, summed
 from ..comm.node_memory import NodeMemory, node_memory
 from ..comm.world import World
 from ..context import statistics
+from ..context.caches import remembered
 from ..graph.geometry import Geometry
 from ..graph.node import Node
 from ..layout import Layout, Range, region_key
@@ -40,10 +43,13 @@ def gather(node: Node, *, for_writing: bool = False) -> np.ndarray[Any, Any]:
     assert node.value is not None
     what = "the gathering of an array"
     communicator.log.step(of_move(geometry.shape, layout) ^ node.born & _BITS, what)
-    memory = None if for_writing else shared_memory(communicator, layout, geometry)
+    given, least = [(layout, node.value.array, geometry)], policy.limits.cached
+    memory = None if for_writing else shared_memory(communicator, given, least)
     if memory is not None:
         statistics.add("gathered", geometry.nbytes)
-        whole = whole_on_node(memory, layout, node.value.array, geometry, what)
+        shown = whole_on_node(memory, given, what)
+        assert shown is not None
+        (whole,) = shown
     elif geometry.nbytes <= policy.limits.cached and _joins_blocks(place):
         statistics.add("gathered", geometry.nbytes)
         whole = whole_value(node, what)
@@ -82,9 +88,10 @@ def joined_blocks(
     layout, communicator = node.place.layout, node.place.world.communicator
     if layout.processes > policy.limits.few_ranks and not layout.overlaps:
         words = np.zeros(-(-node.geometry.size * block.itemsize // 8), np.uint64)
-        if _gives(layout, communicator.rank):
-            _seen(words, node.geometry)[region_key(layout.region(communicator.rank))] = block
-        return _seen(summed(communicator, words, what).copy(), node.geometry)
+        key = _own_part(layout, communicator.rank)
+        if key is not None:
+            _seen(words, node.geometry, 0)[key] = block
+        return _seen(summed(communicator, words, what).copy(), node.geometry, 0)
     ranks = [rank for rank in range(layout.processes) if layout.coordinates(rank) is not None]
     regions = [layout.region(rank) for rank in ranks]
     shapes = [tuple(map(len, region)) for region in regions]
@@ -124,69 +131,90 @@ def _collected(node: Node, what: str) -> np.ndarray[Any, Any]:
 Array = np.ndarray[Any, Any]
 
 
+Given = tuple[Layout, Array, Geometry]
+"""The layout of an array, this rank's block of it, and the form of the whole."""
+
+
 def shared_memory(
-    communicator: Communicator, layout: Layout, geometry: Geometry
+    communicator: Communicator, given: Sequence[Given], least: int
 ) -> NodeMemory | None:
-    """The memory of this node for a whole array; ``None`` where messages to each rank are to carry it. Collective."""
-    nbytes = geometry.size * geometry.dtype.itemsize
-    if nbytes < policy.limits.cached or geometry.dtype.kind not in "biufcmMSUV":
+    """The memory of this node for whole arrays of at least ``least`` bytes together; ``None`` where messages to each rank are to carry
+    them. Collective."""
+    if sum([form.nbytes for _, _, form in given]) < least:
         return None
-    if layout.overlaps or layout.is_padded or not layout.is_dense:
-        return None
+    for layout, _, form in given:
+        if form.dtype.kind not in "biufcmMSUV":
+            return None
+        if layout.overlaps or layout.is_padded or not layout.is_dense:
+            return None
     return node_memory(communicator)
 
 
-def whole_on_node(
-    memory: NodeMemory, layout: Layout, block: Array, geometry: Geometry, what: str
-) -> Array:
-    """The whole array for reading, from each rank's block of it. Collective."""
+def whole_on_node(memory: NodeMemory, given: Sequence[Given], what: str) -> list[Array] | None:
+    """Whole arrays for reading, from each rank's blocks of them; ``None`` where short ones find no memory. Collective."""
+    ends = [*accumulate([form.nbytes + -form.nbytes % 64 for _, _, form in given], initial=0)]
 
     def fill(shared: Array) -> None:
-        _fill(memory.communicator, layout, block, _seen(shared, geometry), what)
+        for (layout, block, form), start in zip(given, ends, strict=False):
+            _fill(memory.communicator, layout, block, _seen(shared, form, start), what)
 
-    nbytes = geometry.size * geometry.dtype.itemsize
-    return _seen(memory.filled(nbytes, fill, what), geometry)
+    shown = memory.filled(ends[-1], fill, what)
+    if shown is None:
+        return None
+    return [_seen(shown, form, start) for (_, _, form), start in zip(given, ends, strict=False)]
 
 
 def _fill(
     communicator: Communicator, layout: Layout, block: Array, whole: Array, what: str
 ) -> None:
     """Write this rank's elements, and the elements that ranks of other nodes send to this one."""
+    key, nodes = _own_part(layout, communicator.rank), communicator.nodes
+    if key is not None:
+        whole[key] = block
+    if nodes.several:
+        _fill_from_others(communicator, layout, block if key is not None else None, whole, what)
+
+
+def _fill_from_others(
+    communicator: Communicator, layout: Layout, block: Array | None, whole: Array, what: str
+) -> None:
     rank, nodes = communicator.rank, communicator.nodes
     here = nodes.of(rank)
     mates = nodes.ranks(here)
     place = mates.index(rank)
     others = [node for node in range(nodes.count) if node != here]
     outgoing: dict[int, Array] = {}
-    if _gives(layout, rank):
-        whole[region_key(layout.region(rank))] = block
+    if block is not None:
         mine = np.ascontiguousarray(block)
         for ranks in map(nodes.ranks, others):
             outgoing[ranks[place % len(ranks)]] = mine
     incoming: dict[int, Array] = {}
     late: list[tuple[Any, int]] = []
     for peer in [peer for node in others for peer in nodes.ranks(node)[place :: len(mates)]]:
-        if not _gives(layout, peer):
+        key = _part_of(layout, peer)
+        if key is None:
             continue
-        key = region_key(layout.region(peer))
         view = whole[key]
         if all(type(part) is slice for part in key) and view.flags.c_contiguous:
             incoming[peer] = view
         else:
             incoming[peer] = np.empty(view.shape, whole.dtype)
             late.append((key, peer))
-    if others:
-        exchange(communicator, outgoing, incoming, what)
+    exchange(communicator, outgoing, incoming, what)
     for key, peer in late:
         whole[key] = incoming[peer]
 
 
-def _gives(layout: Layout, rank: int) -> bool:
-    """True if a rank holds elements, and is the first rank that holds them."""
+def _part_of(layout: Layout, rank: int) -> tuple[Any, ...] | None:
+    """The index of the elements that a rank gives: those that it holds, if it is the first rank that holds them; else ``None``."""
     place = layout.coordinates(rank)
-    return place is not None and layout.ranks_at(place)[0] == rank and layout.local_size(rank) > 0
+    gives = place is not None and layout.ranks_at(place)[0] == rank and layout.local_size(rank) > 0
+    return region_key(layout.region(rank)) if gives else None
 
 
-def _seen(memory: Any, geometry: Geometry) -> Array:
-    """The array of a geometry over ``memory``."""
-    return np.ndarray(geometry.shape, geometry.dtype, memory, 0, geometry.strides)
+_own_part = remembered(_part_of)
+
+
+def _seen(memory: Any, geometry: Geometry, start: int) -> Array:
+    """The array of a geometry over ``memory``, from a byte on."""
+    return np.ndarray(geometry.shape, geometry.dtype, memory, start, geometry.strides)
