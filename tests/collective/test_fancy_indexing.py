@@ -352,3 +352,69 @@ def test_combined_values_travel_as_elements(size):
         sent.append(atoll.stats().bytes_moved - before)
     assert sent[1] <= 500 * 8
     same(a, 2.0 * np.bincount(places, minlength=500))
+
+
+STATEMENTS = {
+    "a read": "result = a[i]",
+    "take": "result = np.take(a, i)",
+    "an assignment": "a[i] = v; result = a",
+    "an assignment of a number": "a[i] = 2.0; result = a",
+    "put": "np.put(a, i, v); result = a",
+    "add.at": "np.add.at(a, i, v); result = a",
+    "bincount": "result = np.bincount(i + 9000, v)",
+}
+
+
+@pytest.mark.parametrize("name", STATEMENTS)
+@pytest.mark.parametrize("size", [2, 3])
+def test_a_repeated_statement_with_index_arrays_takes_one_joint_step(name, size):
+    """Beside the sum by which the program looks at the result; three ranks send elements that they assign to their owners."""
+    sends = size > 2 and name in ("an assignment", "an assignment of a number", "put")
+
+    def run(module):
+        random = np.random.default_rng(5)
+        whole, values = random.random((2, 9000))
+        indices = random.integers(-9000, 9000, 9000)
+        names = {"np": module}
+        names |= {k: module.array(v) for k, v in (("a", whole), ("v", values), ("i", indices))}
+        if name == "bincount":
+            names["places"] = names["i"] + 9000
+        statement = STATEMENTS[name].replace("i + 9000", "places")
+        spent = []
+        for _ in range(5):
+            traffic = atoll.world.communicator.traffic
+            before = traffic.copy()
+            exec(statement, names)
+            total = float(names["result"].sum())
+            after = traffic - before
+            spent.append((after.messages_sent, after.collectives))
+        return total, np.asarray(names["result"]), spent[2:]
+
+    def on_ranks():
+        with atoll.config(small=0, everywhere=0):
+            return run(atoll)
+
+    expected = run(np)
+    with atoll.config(ranks_per_node=size):
+        simulation = simulated.Simulation(size)
+    for total, result, spent in simulation.run(on_ranks):
+        np.testing.assert_allclose(total, expected[0])
+        np.testing.assert_allclose(result, expected[1])
+        assert [collectives for _, collectives in spent] == [2] * 3
+        assert sends or [messages for messages, _ in spent] == [0] * 3
+
+
+@pytest.mark.ranks(2, 3)
+def test_views_of_other_integers_are_checked_though_the_bounds_of_the_base_are_known(size):
+    places = put(np.arange(40) % 30, "b", size)
+    a, whole = put(np.arange(60.0), "b", size), np.arange(60.0)
+    same(a[places], whole[np.arange(40) % 30])
+    same(a[places[5:]], whole[np.arange(40)[5:] % 30])
+    halves = put((np.arange(40) % 30).astype(np.int32), "b", size)
+    same(a[halves], whole[np.arange(40) % 30])
+    with pytest.raises(IndexError, match="is out of bounds for axis 0 with size 60"):
+        a[halves.view(np.int64)]
+    places[3] = 70
+    with pytest.raises(IndexError, match="index 70 is out of bounds for axis 0 with size 60"):
+        a[places]
+    same(a[places[4:]], whole[np.arange(40)[4:] % 30])

@@ -364,25 +364,21 @@ def check_range(
     axes: Sequence[int],
     lengths: Sequence[int],
 ) -> None:
-    """Raise an error on all ranks if an index is out of range; ``bounds`` are those of this rank's parts. Collective if some index
-    array lies on ranks."""
-    bad: tuple[int, tuple[int, int, int]] | None = None
-    for number, (index, (low, high), axis, length) in enumerate(
-        zip(indices, bounds, axes, lengths, strict=True)
-    ):
+    """Raise an error on all ranks if an index is out of range; ``bounds`` are those of all elements of each index array. Collective for
+    an index array that ranks divide, if one of its elements is out of range."""
+    for index, (low, high), axis, length in zip(indices, bounds, axes, lengths, strict=True):
         if low >= -length and high < length:
             continue
         flat = index.block.reshape(-1)
         outside = np.flatnonzero((flat < -length) | (flat >= length))
         positions = flat_indices(index.region, index.shape)[outside]
-        values = int(flat[outside[np.argmin(positions)]]), axis, length
+        place, first = None, (-1, -1, -1)
+        if outside.size:
+            place = int(positions.min())
+            first = int(flat[outside[np.argmin(positions)]]), axis, length
         if index.layout.is_replicated:
-            raise _out_of_bounds(*values)
-        bad = bad or ((number << 48) + int(positions.min()), values)
-    spread = [index for index in indices if not index.layout.is_replicated]
-    if spread:
-        place, values = bad or (None, (-1, -1, -1))
-        agree(spread[0].communicator, place, values, _out_of_bounds)
+            raise _out_of_bounds(*first)
+        agree(index.communicator, place, first, _out_of_bounds)
 
 
 def _out_of_bounds(index: int, axis: int, length: int) -> IndexError:

@@ -8,9 +8,8 @@ import numpy as np
 
 from .. import policy
 from ..collective import even_line, store
-from ..collective.elements import combine_lines, densely
-from ..collective.section import empty
-from ..comm.in_step import least
+from ..collective.elements import combine_lines, densely, total_everywhere
+from ..collective.section import Section, empty, replicated
 from ..comm.world import World
 from ..config import config
 from ..context.interrupts import passed_on
@@ -19,7 +18,7 @@ from ..lazy import shapes
 from ..lazy.agreement import place_of
 from ..lazy.creation import asarray
 from ..lazy.fallback import expect
-from ..lazy.sections import bounds_of, line_of, small_or_there
+from ..lazy.sections import bounds_of, line_of, of_section, small_or_there
 from .blocks import alike, call
 from .operands import Operand, accepts
 from .public import collective
@@ -33,59 +32,36 @@ def bincount(x: Any, /, weights: Any = None, minlength: Any = 0, *, world: World
     sections = alike([x] if weights is None else [x, weights], world)
     block = sections[0].block
     share = None if weights is None else sections[1].block.astype(np.float64, copy=False)
-    numbers, counts = _counted(block, bounds_of(x, sections[0]), share, int(minlength))
-    length = max(_length(numbers, world), int(minlength))
-    even = even_line(length, world.size)
-    many = densely(sections[0].layout.size // world.size)
-    if world.size <= policy.limits.few_ranks and length <= many:
-        dense = np.zeros(length, counts.dtype)
-        dense[numbers] = counts
-        if dense.nbytes <= policy.limits.packed and length < config.results:
-            return asarray(added(world.communicator, dense, "counts of values"))
-        bins = empty(even, counts.dtype, world.communicator)
-        bins.block[...] = 0
-        combine_lines(bins, dense, np.add, "counts of values")
-        return small_or_there(bins, world)
-    if type(numbers) is slice:
+    smallest, largest = bounds_of(x, sections[0])
+    if smallest < 0:
+        raise ValueError("'list' argument must have no negative elements")
+    length, what = max(largest + 1, int(minlength)), "counts of values"
+    dtype = np.dtype(np.intp if share is None else np.float64)
+    if length <= densely(sections[0].layout.size // world.size):
+        counts = np.bincount(block, share, length).astype(dtype, copy=False)  # integers of nothing
+        if world.size <= policy.limits.few_ranks:
+            if length < config.results:
+                total = total_everywhere(world.communicator, counts, what)
+                if total is not None:
+                    return of_section(replicated(total, world.communicator), world)
+            bins = _bins_of(length, dtype, world)
+            combine_lines(bins, counts, np.add, what)
+            return small_or_there(bins, world)
         numbers = np.flatnonzero(counts)
         counts = counts[numbers]
-    bins = empty(even, counts.dtype, world.communicator)
-    bins.block[...] = 0
+    else:
+        numbers, inverse = np.unique(block, return_inverse=True)
+        counts = np.bincount(inverse, share, len(numbers)).astype(dtype, copy=False)
+    bins = _bins_of(length, dtype, world)
     store(bins, (numbers.astype(np.int64),), counts, np.add)
     return small_or_there(bins, world)
 
 
-def _counted(block: Any, bounds: tuple[int, int], share: Any, minlength: int) -> tuple[Any, Any]:
-    """How often a rank has each number: the numbers, which are those up to the largest one unless that is far above the number of
-    values, and their counts. A negative number among them stands for an error, which all ranks raise together."""
-    smallest, largest = bounds
-    if smallest < 0:
-        return np.array([smallest]), np.array([0])
-    if max(largest, minlength) <= densely(block.size):
-        counts = np.bincount(block, share, max(largest + 1, minlength))
-        numbers: Any = slice(len(counts))
-    else:
-        numbers, inverse = np.unique(block, return_inverse=True)
-        counts = np.bincount(inverse, share, len(numbers))
-    if share is not None:
-        counts = counts.astype(np.float64, copy=False)  # of nothing NumPy counts integers
-    return numbers, counts
-
-
-def _length(numbers: Any, world: World) -> int:
-    """The number of bins for the numbers of all ranks; negative ones are NumPy's error. Collective."""
-    most = 1 << 62
-    first, stop = 0, 0
-    if type(numbers) is slice:
-        stop = numbers.stop
-    elif len(numbers):
-        first, stop = int(numbers[0]), min(int(numbers[-1]) + 1, most)
-    is_valid, beyond = least(
-        world.communicator, [int(first >= 0), most - stop], "the bounds of values"
-    )
-    if not is_valid:
-        raise ValueError("'list' argument must have no negative elements")
-    return most - beyond
+def _bins_of(length: int, dtype: Any, world: World) -> Section:
+    """Bins without counts, in even blocks."""
+    bins = empty(even_line(length, world.size), dtype, world.communicator)
+    bins.block[...] = 0
+    return bins
 
 
 def _range_of(a: Any, range: Any) -> tuple[float, float]:

@@ -62,8 +62,8 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "r
     expect(indices.dtype.kind in "iu")
     if not a.ndim:
         a = shapes.reshape(a, (1,))  # NumPy lets an element have one axis here
-    if axis is not None:
-        axis = np.lib.array_utils.normalize_axis_index(axis, a.ndim)
+    if axis is not None or a.ndim == 1:
+        axis = np.lib.array_utils.normalize_axis_index(axis or 0, a.ndim)
     length = a.size if axis is None else a.shape[axis]
     if mode != "raise":
         indices = fancy_indexing.wrapped(indices, length, mode)

@@ -66,7 +66,7 @@ class Value(ValueBase):
     """Data in memory: an array over a buffer, and its address.
 
     ``program`` is the program that computed it, or ``None``. ``known`` is the number of true elements of a mask, or the bounds of
-    integers, once they are asked for, else ``None``. A write into the memory resets both. ``pooled`` is true for memory of the pool, and ``counted`` for bytes that
+    integers on all ranks, with a digest of integers that every rank has, once they are asked for, else ``None``. A write into the memory resets both. ``pooled`` is true for memory of the pool, and ``counted`` for bytes that
     :mod:`.retention` counts.
     """
 

@@ -171,10 +171,29 @@ def under(mask: Any, world: World) -> list[Any]:
 def check_indices(
     arrays: Sequence[Any], axes: Sequence[int], lengths: Sequence[int], world: World
 ) -> None:
-    """Raise an error on all ranks if an index is out of range. Collective if some array lies on ranks."""
+    """Raise an error on all ranks if an index is out of range. Collective if some array lies on ranks, which do not know its bounds."""
+    unknown = [
+        (array, axis, length)
+        for array, axis, length in zip(arrays, axes, lengths, strict=True)
+        if not _are_within(array, length)
+    ]
+    if not unknown:
+        return
+    arrays, axes, lengths = zip(*unknown, strict=True)
     indices = [to_check(section_of(array, world)) for array in arrays]
     bounds = [bounds_of(array, index) for array, index in zip(arrays, indices)]
     check_range(indices, bounds, axes, lengths)
+
+
+def _are_within(array: Any, length: int) -> bool:
+    """True if all ranks know that the integers of an array are indices of an axis."""
+    if not isinstance(array, Handle) or array._np is not None:
+        return False
+    value = array._cell.node.value
+    if value is None or type(value.known) is not tuple:
+        return False
+    low, high = value.known[:2]  # a view has some of the integers, or other ones
+    return array._geometry.dtype == array._cell.geometry.dtype and -length <= low and high < length
 
 
 def operands(arrays: Sequence[Any], shape: tuple[int, ...]) -> list[Any]:

@@ -17,6 +17,7 @@ import numpy as np
 from ..collective import Section, as_line, everywhere
 from ..collective.operation import Operand, is_direct, result_layout
 from ..collective.section import replicated
+from ..comm.in_step import least
 from ..comm.world import World
 from ..config import config
 from ..context import statistics
@@ -38,6 +39,8 @@ from .rank_operands import entered
 from .views import Cell, Handle
 
 Array = np.ndarray[Any, Any]
+_MOST = 1 << 62
+"""Above the absolute value of any index; the bounds of integers end here."""
 
 
 def section_of(value: Any, world: World) -> Section:
@@ -64,16 +67,22 @@ def section_of(value: Any, world: World) -> Section:
 
 
 def bounds_of(value: Any, section: Section) -> tuple[int, int]:
-    """The least and the greatest of this rank's part of integers, ``(0, -1)`` of none; they are computed once for a value in memory
-    that the program does not hold."""
+    """The least and the greatest of integers on all ranks, ``(0, -1)`` of none. They are found once for a value in memory that the program
+    does not hold: all ranks know them from then on. Collective if ranks divide the section."""
     block, known = section.block, None
     cell = getattr(value, "_cell", None)
     if cell is not None and not cell.held() and (kept := cell.node.value) is not None:
         known = kept if kept.array is block and not kept.pinned else None
     if known is not None and known.known is not None:
-        bounds: tuple[int, int] = known.known
+        bounds: tuple[int, int] = known.known[:2]
         return bounds
-    bounds = (int(block.min()), int(block.max())) if block.size else (0, -1)
+    bounds = (int(block.min()), int(block.max())) if block.size else (_MOST, -_MOST)
+    if not section.layout.is_replicated:
+        low, high = (min(max(bound, -_MOST), _MOST) for bound in bounds)
+        words = least(section.communicator, [low + _MOST, _MOST - high], "the bounds of integers")
+        bounds = words[0] - _MOST, _MOST - words[1]
+    if bounds[0] > bounds[1]:
+        bounds = 0, -1
     if known is not None:
         known.known = bounds
     return bounds
