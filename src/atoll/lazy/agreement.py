@@ -11,6 +11,7 @@ import numpy as np
 from .. import policy
 from ..comm.world import World, current_world
 from ..config import config
+from ..context.caches import remembered
 from ..errors import WorldError
 from ..graph.geometry import Geometry
 from ..graph.node import view_of
@@ -65,21 +66,33 @@ def in_step(world: World, name: str, *facts: Any, moves: str = "") -> None:
     alike = log.exact or config.debug
     words = f"{name}({', '.join([_said(fact, exact, alike) for fact in facts])})"
     log.step(zlib.crc32(f"{words} {exact}".encode()), words)
-    if config.settings().everywhere is not None:
-        return  # no accounts
-    behind = max([array.nbytes for array in _arrays_among(facts[1:])], default=0)
-    for array in _arrays_among(facts[:1] if moves == "read" else facts):
+    if config.settings().everywhere is None and log.computes:
+        _account(facts, moves)
+
+
+def _account(facts: tuple[Any, ...], moves: str) -> None:
+    """Add the time of a call to the accounts of its arrays."""
+    sizes = [(array, _nbytes_of(array)) for array in _arrays_among(facts)]
+    leads = bool(sizes) and sizes[0][0] is facts[0]
+    behind = max([nbytes for _, nbytes in sizes[leads:]], default=0)
+    for array, nbytes in sizes[:1] if moves == "read" else sizes:
         if place_of(array) is None:
             continue
         if moves == "read":
-            called(array._cell.node, nbytes=behind, travelled=min(behind, array.nbytes) // 2)
+            called(array._cell.node, nbytes=behind, travelled=min(behind, nbytes) // 2)
         elif moves == "combined":
-            called(array._cell.node, nbytes=behind, travelled=min(behind, facts[0].nbytes))
+            called(array._cell.node, nbytes=behind, travelled=min(behind, sizes[0][1]))
         elif moves:
             called(array._cell.node, travelled=behind)
         else:
-            least = min([each.nbytes for each in _arrays_among(facts)])
-            called(array._cell.node, nbytes=least)
+            called(array._cell.node, nbytes=min([nbytes for _, nbytes in sizes]))
+
+
+def _nbytes_of(array: Any) -> int:
+    """The bytes of an array, or of a view of one."""
+    memory: Any = array if isinstance(array, np.ndarray) else array._np
+    nbytes: int = array._geometry.nbytes if memory is None else memory.nbytes
+    return nbytes
 
 
 def _arrays_among(facts: Iterable[Any]) -> list[Any]:
@@ -108,6 +121,12 @@ def _said(fact: Any, exact: list[Any], alike: bool) -> str:
         return repr(fact)
     if isinstance(fact, Handle | np.ndarray):
         ours: Any = fact
+        if isinstance(fact, Handle) and fact._np is None and fact._geometry.is_base:
+            node = fact._cell.node
+            if node.place is not None:  # as below, in fewer steps
+                said, layout = _said_of_divided(fact._geometry, node.place)
+                exact += [layout] if node.value is None else [layout, node.born]
+                return said
         array, place = ours if isinstance(fact, np.ndarray) else ours._np, place_of(fact)
         lies: Any = ours._geometry if array is None else array
         if place is not None:
@@ -124,7 +143,7 @@ def _said(fact: Any, exact: list[Any], alike: bool) -> str:
         )
         if not (decides or config.debug or (alike and lies.size <= policy.limits.small)):
             return words
-        return words + _digest(view_of(ours._cell.settle().array, lies) if array is None else array)
+        return words + (_digest_of(ours) if array is None else _digest(array))
     if type(fact) is Geometry:
         exact.append(of_view(fact))
         return f"{fact.shape} {view_text(fact)}"
@@ -147,6 +166,26 @@ def _said(fact: Any, exact: list[Any], alike: bool) -> str:
     if isinstance(fact, np.random.Generator | np.random.RandomState):
         return _said_of_generator(fact)
     return getattr(fact, "__name__", kind.__name__)
+
+
+@remembered
+def _said_of_divided(geometry: Geometry, place: Place) -> tuple[str, int]:
+    """Text of an array that ranks divide, and the fingerprint of its layout."""
+    return f"{dtype_words(geometry.dtype)} {geometry.shape}", of_layout(place.layout)
+
+
+def _digest_of(handle: Handle) -> str:
+    """Word for the elements of a large array that every rank has; for integers that the program does not hold it is found once."""
+    cell, geometry = handle._cell, handle._geometry
+    value = cell.settle()
+    lasts = geometry.is_base and geometry.dtype.kind in "iu" and not (cell.held() or value.pinned)
+    if lasts and type(value.known) is tuple and len(value.known) > 2:
+        known: str = value.known[2]
+        return known
+    digest = _digest(view_of(value.array, geometry))
+    if lasts and geometry.size:
+        value.known = int(value.array.min()), int(value.array.max()), digest
+    return digest
 
 
 def _digest(array: np.ndarray[Any, Any]) -> str:

@@ -285,13 +285,14 @@ def _by_numpy(
     arrays = arrays_among([*args, *options.values()])
     if any(map(is_deferred, arrays)):
         return Handle.call_later(function, args, options, writes)
-    world = None
     on_ranks = current_world().size > 1 and any(
         array._np is None and array._cell.node.place is not None for array in arrays
     )
-    if on_ranks:
+    world = world_of(arrays) if on_ranks else None
+    if world is not None:
         # Gathering looks alike for all functions, and each rank computes the result by itself.
-        world = _noted(function, args, options, arrays)
+        name = getattr(function, "__name__", type(function).__name__)
+        in_step(world, name, *args, *([options] if options else []))
     elif alone:
         small = [handle._np is not None for handle in arrays_among(args)]
         alone = not (small and all(small)) and not any(map(is_foreign, args))
@@ -337,7 +338,7 @@ def computed_jointly(
     options: dict[str, Any],
     world: World | None,
 ) -> Any:
-    """Run ``jointly`` on all ranks of a world; a warning of one rank is issued on all. Collective."""
+    """Run ``jointly`` on all ranks of a world, if there is one; a warning of one rank is issued on all. Collective."""
     come_first()
     if world is not None:
         world.communicator.log.unasked = True
@@ -469,17 +470,6 @@ def _check_gathered(function: Any, arrays: Iterable[Any]) -> None:
         f"{current_world().size} ranks, and config.gather_bytes allows {in_words(limit)}. If every rank has the memory, raise the limit "
         f"by np.config(gather_bytes={nbytes}); otherwise use a function that ranks compute together, or each rank's block, a.local"
     )
-
-
-def _noted(
-    function: Any, args: tuple[Any, ...], options: dict[str, Any], arrays: Iterable[Any]
-) -> World | None:
-    """The world of ranks that compute a NumPy function together; its log has the function and the arguments from now on."""
-    world = world_of(arrays)
-    if world is not None:
-        name = getattr(function, "__name__", type(function).__name__)
-        in_step(world, name, *args, *([options] if options else []))
-    return world
 
 
 def is_foreign(value: Any) -> bool:

@@ -59,13 +59,13 @@ class Selection(NamedTuple):
     """Positions of its axes in the result."""
 
     @property
-    def rest(self) -> tuple[int, ...]:
-        """The other axes of the view."""
-        return tuple([k for k in range(self.view.ndim) if k not in self.axes])
+    def kept(self) -> tuple[int, ...]:
+        """The extents of the other axes of the view."""
+        return tuple([n for k, n in enumerate(self.view.shape) if k not in self.axes])
 
     @property
     def result_shape(self) -> tuple[int, ...]:
-        kept = [self.view.shape[k] for k in self.rest]
+        kept = self.kept
         return (*kept[: self.first], *self.shape, *kept[self.first :])
 
 
@@ -79,13 +79,21 @@ def _masks_all_of(handle: Any, key: Any) -> bool:
     return is_array and handle.ndim > 0 and getattr(key, "shape", ()) == handle.shape
 
 
-def _items(handle: Any, key: Any) -> list[Any] | None:
-    """The items of a key, one for each axis and new axis; ``None`` for a key that is left to NumPy."""
-    given = list(key) if isinstance(key, tuple) else [key]
-    items: list[Any] = []
-    for item in given:
-        if item is None or item is Ellipsis or isinstance(item, slice):
-            items.append(item)
+def _items(handle: Any, key: Any) -> list[tuple[Any, int]] | None:
+    """The items of a key, one for each axis and new axis, each with the number of axes that it indexes: none of a basic one, negative of a
+    mask; ``None`` for a key that is left to NumPy.
+    """
+    items: list[tuple[Any, int]] = []
+    missing, place = handle.ndim, -1
+    for item in key if isinstance(key, tuple) else (key,):
+        if item is Ellipsis:
+            if place >= 0:
+                return None
+            place = len(items)
+            continue
+        if item is None or isinstance(item, slice):
+            items.append((item, 0))
+            missing -= item is not None
             continue
         if isinstance(item, (list, tuple)):
             array = np.asarray(item)
@@ -95,17 +103,13 @@ def _items(handle: Any, key: Any) -> list[Any] | None:
         kind = item.dtype.kind
         if kind not in "iub" or (kind == "b" and item.ndim == 0):
             return None
-        items.append(item)
-    covered = sum(
-        0 if item is None or item is Ellipsis else item.ndim if _is_mask(item) else 1
-        for item in items
-    )
-    missing = handle.ndim - covered
-    dots = [k for k, item in enumerate(items) if item is Ellipsis]
-    if missing < 0 or len(dots) > 1:
+        count = item.ndim if kind == "b" else 1
+        items.append((item, -count if kind == "b" else 1))
+        missing -= count
+    if missing < 0:
         return None
-    place = dots[0] if dots else len(items)
-    items[place : place + 1] = [slice(None)] * missing
+    place = len(items) if place < 0 else place
+    items[place:place] = [(slice(None), 0)] * missing
     return items
 
 
@@ -119,19 +123,18 @@ def _selection(handle: Any, key: Any, world: World) -> Selection | None:
     given: list[tuple[Any, int]] = []  # index arrays of the program's own, with their axes
     groups: list[int] = []  # places of advanced items among all, to see whether they are apart
     axis = 0
-    for number, item in enumerate(items):
-        if item is None or isinstance(item, slice):
+    for number, (item, count) in enumerate(items):
+        if not count:
             basic.append(item)
             axis += 1
             continue
         groups.append(number)
-        count = 1
-        if _is_mask(item):
-            extents = handle.shape[sum(b is not None for b in basic) :][: item.ndim]
+        if count < 0:
+            count = -count
+            extents = handle.shape[sum([b is not None for b in basic]) :][:count]
             if tuple(extents) != tuple(item.shape):
                 return None
             arrays += under(item, world)
-            count = item.ndim
         else:
             arrays.append(item)
             given.append((item, axis))
@@ -141,15 +144,18 @@ def _selection(handle: Any, key: Any, world: World) -> Selection | None:
     if not groups:  # a view, which ``ufunc.at`` may be given
         return None
     together = groups == list(range(groups[0], groups[0] + len(groups)))
-    if handle._np is not None:
+    if basic == [slice(None)] * handle.ndim:
+        view = handle
+    elif handle._np is not None:
         view = of_small(handle._np[tuple(basic)])
     else:
-        whole = all(type(item) is slice and item == slice(None) for item in basic)
-        shown = handle._geometry if whole else handle._geometry.index(tuple(basic))
-        view = of_view(handle._cell, shown)
+        view = of_view(handle._cell, handle._geometry.index(tuple(basic)))
+    lengths = view.shape
     check_indices(
-        [item for item, _ in given], [k for _, k in given], [view.shape[k] for _, k in given], world
+        [item for item, _ in given], [k for _, k in given], [lengths[k] for _, k in given], world
     )
+    if len(arrays) == 1:
+        return Selection(view, tuple(axes), arrays, arrays[0].shape, axes[0] if together else 0)
     try:
         shape = np.broadcast_shapes(*[a.shape for a in arrays])
     except ValueError as problem:
@@ -228,8 +234,8 @@ def picked(handle: Any, key: Any) -> Any:
 
 def selected(chosen: Selection, *, dense: bool = False) -> Any:
     """Node of the selected elements; ``dense``: in C order."""
-    view, lead, first = chosen.view, len(chosen.shape), chosen.first
-    ndim = lead + len(chosen.rest)
+    view, lead, first, kept = chosen.view, len(chosen.shape), chosen.first, chosen.kept
+    ndim = lead + len(kept)
     # the axes of the index arrays come first in the recorded operation
     order = (*range(lead, lead + first), *range(lead), *range(lead + first, ndim))
     memory: tuple[int, ...] | None = order if dense else None
@@ -237,7 +243,6 @@ def selected(chosen: Selection, *, dense: bool = False) -> Any:
         not dense and ndim > lead + 1 and view.size
     ):  # the axes after the indices keep their order in memory
         taken = tuple([0 if k in chosen.axes else slice(None) for k in range(view.ndim)])
-        kept = tuple([view.shape[k] for k in chosen.rest])
         rest = kept_order(kept, (view._shape_of_view().index(taken),))
         if rest is not None:
             memory = (*range(lead), *[lead + k for k in rest])

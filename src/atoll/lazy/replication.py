@@ -30,7 +30,7 @@ from ..graph.node import Node, source, view_of
 from ..layout import Layout
 from ..ops.elementwise import is_native
 from ..ops.placement import Place, crosses
-from ..ops.worth import Shape, gain, may_be_whole
+from ..ops.worth import Shape, gain
 from .cells import cells_of
 
 
@@ -75,12 +75,13 @@ def priced(log: StepLog, shape: Shape, nbytes: int, loss: float, settings: Setti
 def called(node: Node, steps: float = 1, nbytes: int = 0, travelled: int = 0) -> None:
     """Add a step of all ranks at the call to the account of an array on ranks: they share the work on ``nbytes`` bytes, and
     ``travelled`` bytes move between them."""
-    place, settings = node.place, config.settings()
-    if settings.everywhere is None and may_be_whole(node.geometry):
+    settings, size = config.settings(), node.geometry.nbytes
+    if settings.everywhere is None and size <= settings.gather_bytes:
+        place = node.place
         work = policy.numpy_time(nbytes, heavy=True) if nbytes else 0.0
         loss = steps * policy.limits.step - gain(work, place.world.size)
         loss += travelled / policy.limits.travelled_bytes
-        priced(place.log, node.geometry.shape, node.geometry.nbytes, loss, settings)
+        priced(place.log, node.geometry.shape, size, loss, settings)
 
 
 def brought(node: Node) -> Node | None:
