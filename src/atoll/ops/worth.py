@@ -18,8 +18,8 @@ from .ufuncs import COSTS, Cost
 Shape = tuple[int, ...]
 
 MOVES = frozenset(
-    ("fancy indexing", "take along an axis", "read across ranks", "write across ranks")
-    + ("assign at indices", "redistribute")
+    ("take along an axis", "read across ranks", "write across ranks", "assign at indices")
+    + ("redistribute",)
 )
 """Collective operations that take as long as their elements take to move."""
 
@@ -33,9 +33,11 @@ def price_of(order: Sequence[Node], size: int) -> tuple[tuple[Shape, int, float]
     """
     shapes: dict[Shape, int] = {}
     most = config.gather_bytes
-    steps, work, collective, computed = 1, 0.0, False, 0
+    steps, work, collective, computed, travelled = 1, 0.0, False, 0, 0.0
     for node in order:
         on_ranks = [arg for arg in node.args if type(arg) is Node and arg.place is not None]
+        if node.op.name == "fancy indexing" and node.args[0].place is not None:
+            travelled += min(node.args[0].geometry.nbytes, node.geometry.nbytes)
         if node.place is not None:
             on_ranks.append(node)
         elif on_ranks:
@@ -57,18 +59,14 @@ def price_of(order: Sequence[Node], size: int) -> tuple[tuple[Shape, int, float]
             if nbytes > shapes.get(shape, -1):
                 shapes[shape] = nbytes
     few = 0 if collective else computed * policy.limits.pieces
-    lost, gained = steps * policy.limits.step, gain(work, size)
+    moved, gained = gain(travelled / policy.limits.travelled_bytes, size), gain(work, size)
+    lost = steps * policy.limits.step + moved
     return tuple(
         [
             (shape, nbytes, lost - gained if few <= prod(shape) else -gained)
             for shape, nbytes in shapes.items()
         ]
     )
-
-
-def may_be_whole(geometry: Geometry) -> bool:
-    """True if each rank may have all of an array for good: no more than what a function may bring there."""
-    return bool(geometry.nbytes <= config.settings().gather_bytes)
 
 
 def gain(nanoseconds: float, size: int) -> float:
