@@ -12,7 +12,7 @@ from atoll.comm.simulated import Simulation
 from atoll.modelling.counting import Counter
 
 SHAPE = (23, 18)
-SIZES = [1, 2, 3, 4, 7, 9]
+SIZES = [1, 2, 3, 4, 7]
 
 
 def layouts(shape, size):
@@ -30,7 +30,7 @@ def results_of(program, size, per_node, arrays, few=2):
 
     pairs = itertools.product(layouts(arrays[0].shape, size), layouts(arrays[1].shape, size))
     for n, (first, second) in enumerate(pairs):
-        if n % 8 == size % 8:
+        if n % 12 == size % 12:
             with np.config(ranks_per_node=per_node), policy.limited(few_ranks=few):
                 yield from Simulation(size, seed=n).run(lambda f=first, s=second: run(f, s))
 
@@ -43,7 +43,7 @@ PRODUCTS = {
 }
 
 
-@pytest.mark.parametrize("dtype", ["f8", "c8", "i4"])
+@pytest.mark.parametrize("dtype", ["c8", "i4"])
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("name", PRODUCTS)
 def test_products_have_numpys_values(name, size, dtype):

@@ -45,6 +45,15 @@ FLAT_TOO = [
     "FFT along lines",
     "median",
     "histogram",
+    "gradient",
+    "argmax of columns",
+    "columns without their means",
+    "rows and a block",
+    "vector and rows",
+    "vector and matrix",
+    "Gram matrix",
+    "bits",
+    "print",
     "one element",
     "__distarray__",
 ]
@@ -62,7 +71,15 @@ def test_a_rank_of_a_million_plans_as_one_of_a_hundred(name):
     assert many.nbytes <= 1.2 * few.nbytes + 32768
 
 
-ROUNDS = ["fancy indexing", "fancy assignment", "boolean mask", "searchsorted"]
+ROUNDS = [
+    "fancy indexing",
+    "rows at indices",
+    "elements at two indices",
+    "fancy assignment",
+    "boolean mask",
+    "searchsorted",
+    "convolution",
+]
 """Those that learn who sends to them, which may be any rank. A rank that hears from one rank at a time, which may have heard from
 others, knows of all after as many rounds as the number of ranks has binary digits, and no sooner. Each round has two partners."""
 
@@ -87,7 +104,7 @@ def test_a_transform_of_lines_plans_alike():
     assert many.nbytes <= 1.2 * few.nbytes + 32768
 
 
-LEVELS = ["sort", "unique"]
+LEVELS = ["sort", "unique", "percentile"]
 """Those that sort by levels of groups, each with rounds that narrow the boundaries of its parts. A round that counts the elements before
 some samples leaves a part of them to the next one, so rounds grow with the logarithm of the number of elements."""
 
@@ -121,6 +138,14 @@ CHILDREN = {
     "broadcast column": 120,
     "broadcast element": 120,
     "broadcast cyclic row": 120,
+    "argmax of columns": 240,
+    "columns without their means": 200,
+    "matrix and vector": 200,
+    "rows and a block": 200,
+    "vector and rows": 120,
+    "vector and matrix": 260,
+    "Gram matrix": 120,
+    "gradient": 10,
 }
 """Those that join or send values by a tree: lines for each child of the first rank, which has one for each binary digit of the ranks."""
 
@@ -131,6 +156,15 @@ def test_the_first_rank_has_a_few_lines_more_for_each_child(name):
     few, many = [cost(PROGRAMS[name], size, rank=0) for size in (100, 10**6)]
     assert many.partners <= few.partners + DIGITS
     assert many.lines <= few.lines + CHILDREN[name] * DIGITS, f"{few}; {many}"
+    assert many.nbytes <= 1.2 * few.nbytes + 32768
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["transpose", "rows and a block", "Gram matrix"])
+def test_a_rank_beside_the_diagonal_of_the_grid_plans_alike(name):
+    few, many = [cost(PROGRAMS[name], size, rank=size // 3 + 1) for size in (100, 10**6)]
+    assert many.lines <= 1.2 * few.lines, f"{few}; {many}"
+    assert many.partners <= few.partners + 1
     assert many.nbytes <= 1.2 * few.nbytes + 32768
 
 

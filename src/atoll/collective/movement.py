@@ -86,13 +86,13 @@ def _move(section: Section, layout: Layout, into: Array) -> None:
         _move_by_nodes(section, transfer(source, layout, section.rank), into)
         return
     # positions in blocks are slices; others are lists, too long to be kept
-    is_short = source.is_block and layout.is_block
+    is_kept = source.is_block and layout.is_block
     stages: list[Stage] = []
     if shared:
         here = Member(section.rank, nodes.size, nodes)
-        pieces, stages = (_known_shared if is_short else _shared)(source, layout, here, dtype)
+        pieces, stages = (_known_shared if is_kept else _shared)(source, layout, here, dtype)
     else:
-        pieces = (_known_pieces if is_short else _pieces)(source, layout, section.rank, dtype)
+        pieces = (_known_pieces if is_kept else _pieces)(source, layout, section.rank, dtype)
     what = "a redistribution"
     exchange = Exchange(section.communicator, (), *pieces, stages, lasting=False, what=what)
     exchange.run([Value(section.block), Value(into)])
