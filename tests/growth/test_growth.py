@@ -73,11 +73,11 @@ def test_a_rank_of_a_million_plans_as_one_of_a_hundred(name):
 
 ROUNDS = [
     "fancy indexing",
-    "rows at indices",
-    "elements at two indices",
     "fancy assignment",
     "boolean mask",
     "searchsorted",
+    "rows at indices",
+    "elements at two indices",
     "convolution",
 ]
 """Those that learn who sends to them, which may be any rank. A rank that hears from one rank at a time, which may have heard from
