@@ -72,10 +72,12 @@ _WHAT = "an operand without a plan"
 def whole_value(node: Node, what: str = _WHAT) -> np.ndarray[Any, Any]:
     """Gather an evaluated value without a plan. Collective for a value that lies on ranks."""
     assert node.value is not None
-    if node.place is None:
-        return node.value.array
-    layout, rank = node.place.layout, node.place.world.rank
-    return joined_blocks(node, node.value.array[layout.inside(rank)], what)
+    place, block = node.place, node.value.array
+    if place is None:
+        return block
+    if place.padded:
+        block = block[place.layout.inside(place.world.rank)]
+    return joined_blocks(node, block, what)
 
 
 def joined_blocks(
