@@ -480,6 +480,6 @@ def positions_under(mask: Section, small: int = 0) -> Section:
     if mask.layout.is_replicated:
         return replicated(np.flatnonzero(mask.block), mask.communicator)
     mask = _in_line(mask)
-    positions = np.flatnonzero(mask.block)
+    (positions,) = mask.block.reshape(-1).nonzero()
     positions += line_start(mask.layout, mask.rank)
     return _distributed(positions, mask, small)

@@ -27,7 +27,7 @@ from ..config import config
 from ..front import Kind
 from ..layout import Layout
 from ..lazy import shapes
-from ..lazy.agreement import in_step, world_of
+from ..lazy.agreement import world_of
 from ..lazy.creation import asarray
 from ..lazy.fallback import expect
 from ..lazy.sections import line_of, of_section, record, small_or_there
@@ -197,7 +197,6 @@ def unique(
 
 def _unique_line(ar: Any, world: World, index: bool, counts: bool) -> Any:
     """The distinct elements, ascending, in even blocks; with their first positions and their counts."""
-    in_step(world, "unique", ar, index, counts)
     if index:
         values, places = ordered(line_of(ar, world))
     else:

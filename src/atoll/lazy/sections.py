@@ -198,8 +198,10 @@ def small_or_there(section: Section, world: World) -> Any:
     """An array with the layout of a section; a small one is replicated."""
     if world.size == 1:
         return from_numpy(np.ascontiguousarray(section.block))
-    target = result_layout(section.shape, world.size)
-    return of_section(everywhere(section) if target.is_replicated else section, world)
+    if not section.layout.is_replicated:
+        target = result_layout(section.shape, world.size)
+        section = everywhere(section) if target.is_replicated else section
+    return of_section(section, world)
 
 
 def line_of(value: Any, world: World) -> Section:
