@@ -9,6 +9,7 @@ import atoll
 from atoll import Layout, policy
 from atoll.collective import fold_plan
 from atoll.comm.nodes import consecutive
+from atoll.comm.simulated import Simulation
 from atoll.exchange.trees import branches, folded_before, folded_by_tree, in_pairs
 
 from .distributions import normal, put, same
@@ -125,3 +126,21 @@ def test_a_rank_of_many_has_few_neighbours():
             assert not plan.sends
             assert not plan.joins
             assert len(plan.tree.children) <= size.bit_length() + 1
+
+
+@pytest.mark.parametrize("size", [2, 3, 5, 8, 13, 16])
+def test_a_scan_of_few_ranks_has_the_bits_of_a_tree(size):
+    values = normal((size * 7, 3)) * 10.0 ** np.arange(size * 7)[::-1, None]
+
+    def scanned():
+        return [
+            np.asarray(atoll.cumsum(atoll.array(values[:, 0], layout="b"))),
+            np.asarray(atoll.cumsum(atoll.array(values, layout="bn"), axis=0)),
+        ]
+
+    few = Simulation(size).run(scanned)
+    with policy.limited(few_ranks=1):
+        many = Simulation(size).run(scanned)
+    for one, other in zip(few, many, strict=True):
+        for left, right in zip(one, other, strict=True):
+            np.testing.assert_array_equal(left, right)

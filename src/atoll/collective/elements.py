@@ -32,11 +32,11 @@ from .movement import (
     by_rank,
     even_blocks,
     even_line,
+    even_part,
     is_line,
     line_bounds,
     line_start,
     redistributed,
-    uneven_line,
 )
 from .section import Section, replicated
 
@@ -353,21 +353,23 @@ def _in_line(section: Section) -> Section:
 def _distributed(pieces: Array, section: Section, small: int = 0) -> Section:
     """The pieces of all ranks in order: in even blocks, or on every rank if they have fewer than ``small`` elements."""
     communicator, what = section.communicator, "how many elements are kept"
-    if communicator.size <= policy.limits.few_ranks:  # all know where each rank's elements go
-        counts = every(communicator, len(pieces), what)
-        if sum(counts) < small:
-            bounds = (0, *accumulate(counts))
+    size, rank, come = communicator.size, communicator.rank, None
+    if size <= policy.limits.few_ranks:  # all know where each rank's elements go
+        bounds = [0, *accumulate(every(communicator, len(pieces), what))]
+        start, length = bounds[rank], bounds[-1]
+        if length < small:
             return replicated(to_all(pieces, bounds, communicator, what), communicator)
-        return as_line(Section(pieces, uneven_line(counts), communicator))
-    mine = np.array([len(pieces)], np.int64)
-    (start,), (length,) = [part.tolist() for part in sums(communicator, mine, what)]
-    if length < small:
-        return replicated(strung(communicator, pieces, start, length, what), communicator)
-    even = even_line(length, communicator.size)
-    (block,) = joined(
-        communicator, [cut_along(pieces, start, length, communicator.size)], [pieces[:0]], what
-    )
-    return Section(block, even, communicator)
+        low, high = even_part(length, size, rank)
+        cuts = [min(max(bound, low), high) for bound in bounds]
+        come = {peer: j - i for peer, (i, j) in enumerate(pairwise(cuts)) if i < j}
+    else:
+        mine = np.array([len(pieces)], np.int64)
+        (start,), (length,) = [part.tolist() for part in sums(communicator, mine, what)]
+        if length < small:
+            return replicated(strung(communicator, pieces, start, length, what), communicator)
+    leaving = cut_along(pieces, start, length, size)
+    (block,) = joined(communicator, [leaving], [pieces[:0]], what, come)
+    return Section(block, even_line(length, size), communicator)
 
 
 def cut_along(piece: Array, start: int, length: int, size: int) -> dict[int, Array]:

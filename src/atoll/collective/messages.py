@@ -140,16 +140,19 @@ def joined(
     pieces: Sequence[Mapping[int, Array]],
     forms: Sequence[Array],
     what: str,
+    counts: dict[int, int] | None = None,
 ) -> list[Array]:
-    """:func:`uneven` that returns the received pieces of each kind as one array, in the order of the senders. Collective."""
+    """:func:`uneven` that returns the received pieces of each kind as one array, in the order of the senders. ``counts`` has the
+    lengths of the arriving pieces by sender, if all ranks know theirs. Collective."""
     if _by_nodes(communicator, *forms):
         arrived = uneven(communicator, pieces, forms, what)
         return [_in_line(kind, form, what) for kind, form in zip(arrived, forms, strict=True)]
     rank = communicator.rank
-    leaving = {peer: len(piece) for peer, piece in pieces[0].items()}
-    counts = arriving(communicator, leaving, what)
-    if leaving.get(rank):
-        counts[rank] = leaving[rank]
+    if counts is None:
+        leaving = {peer: len(piece) for peer, piece in pieces[0].items()}
+        counts = arriving(communicator, leaving, what)
+        if leaving.get(rank):
+            counts[rank] = leaving[rank]
     senders = sorted(counts)
     ends = [0, *accumulate([counts[peer] for peer in senders])]
     wanted = [dense((ends[-1], *form.shape[1:]), form.dtype) for form in forms]
