@@ -138,7 +138,8 @@ def test_a_scan_of_few_ranks_has_the_bits_of_a_tree(size):
             np.asarray(atoll.cumsum(atoll.array(values, layout="bn"), axis=0)),
         ]
 
-    few = Simulation(size).run(scanned)
+    with atoll.config(ranks_per_node=size):
+        few = Simulation(size).run(scanned)
     with policy.limited(few_ranks=1):
         many = Simulation(size).run(scanned)
     for one, other in zip(few, many, strict=True):

@@ -19,11 +19,11 @@ from typing import Any
 import numpy as np
 
 from .. import policy
-from ..context.caches import remembered
+from ..context.caches import derived, remembered
 from ..exchange.broadcasts import Home, Member, broadcasts_of, moves_of
 from ..exchange.schedule import Exchange, Pieces, Stage, pieces_of
 from ..graph.node import Value
-from ..layout import BlockAxis, Layout, Record, Region, Transfer, derived, transfer
+from ..layout import BlockAxis, Layout, Record, Region, Transfer, transfer
 from ..layout.axes import Axis
 from ..layout.bounds import balanced_bounds, scaled_bounds
 from ..layout.seats import Seats

@@ -99,3 +99,16 @@ def remembered(function: Callable[Arguments, Entry]) -> Callable[Arguments, Entr
         return value
 
     return cast("Callable[Arguments, Entry]", look_up)
+
+
+def derived(function: Callable[[Any], Entry]) -> Callable[[Any], Entry]:
+    """A function of an object that never changes; the results stay with the object, in its ``_derived``."""
+
+    @wraps(function)
+    def look_up(given: Any) -> Entry:
+        results: dict[Any, Entry] = given._derived
+        if function not in results:
+            results[function] = function(given)
+        return results[function]
+
+    return look_up

@@ -103,10 +103,15 @@ def prefix(
 ) -> Array | None:
     """The fold of the values of the ranks before this one in ``order``; ``None`` for the first.
 
-    It takes as many successive messages each way as the number of ranks has binary digits; a few ranks tell each other few bytes.
+    It takes as many successive messages each way as the number of ranks has binary digits; a few ranks of one node tell each other few
+    bytes.
     """
-    size = communicator.size
-    if size == len(order) <= policy.limits.few_ranks and value.nbytes <= policy.limits.packed:
+    size, is_small = communicator.size, value.nbytes <= policy.limits.packed
+    if (
+        is_small
+        and size == len(order) <= policy.limits.few_ranks
+        and not communicator.nodes.several
+    ):
         every, place = allgather(communicator, value, what), order.index(communicator.rank)
         parts = [[every[order[k]] for k in range(*cut)] for cut in parts_of(0, place, size)]
         return reduce(fold, [in_pairs(part, fold) for part in parts]) if place else None

@@ -23,7 +23,6 @@ from .index_set import Range as Range
 from .index_set import listed as listed
 from .layout import Layout as Layout
 from .layout import Region as Region
-from .layout import derived as derived
 from .layout import on_every_rank as on_every_rank
 from .maps import Block as Block
 from .maps import Cyclic as Cyclic

@@ -12,19 +12,18 @@ numbers the copies.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import wraps
 from itertools import product
 from math import prod
 from operator import index as as_integer
 from operator import is_
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ..context.caches import remembered
+from ..context.caches import derived, remembered
 from ..errors import LayoutError, LayoutIndexError
 from .axes import Axis, BlockAxis, Widths, in_order
 from .bounds import block_of
@@ -47,7 +46,6 @@ from .maps import (
 from .picture import html, svg, text
 from .seats import Seats
 
-Fact = TypeVar("Fact")
 Region = tuple[IndexSet, ...]
 Neighbours = tuple[int | None, int | None]
 
@@ -81,7 +79,7 @@ class Layout:
     _seats: Seats | None
     """``None`` where the ranks sit in the grid in ascending order from 0."""
     _derived: dict[Any, Any]
-    """The results of functions of the layout alone, by function (:func:`derived`), and the hash."""
+    """The results of functions of the layout alone, by function (:func:`..context.caches.derived`)."""
 
     def __init__(
         self,
@@ -275,11 +273,9 @@ class Layout:
             and self._seats == other._seats
         )
 
+    @derived
     def __hash__(self) -> int:
-        derived = self._derived
-        if hash not in derived:
-            derived[hash] = hash((self.axes, self.processes, self.copies, self._seats))
-        return derived[hash]  # type: ignore[no-any-return]
+        return hash((self.axes, self.processes, self.copies, self._seats))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Layout._of, (self.axes, self.processes, self.seats)
@@ -626,20 +622,6 @@ class Layout:
 
     def _repr_html_(self) -> str:
         return html(self)
-
-
-def derived(function: Callable[[Layout], Fact]) -> Callable[[Layout], Fact]:
-    """A function of a layout alone, whose result stays with the layout."""
-
-    @wraps(function)
-    def look_up(layout: Layout) -> Fact:
-        known = layout._derived
-        fact: Any = known.get(function, known)
-        if fact is known:
-            fact = known[function] = function(layout)
-        return fact  # type: ignore[no-any-return]
-
-    return look_up
 
 
 @remembered

@@ -22,10 +22,10 @@ from typing import Any
 import numpy as np
 
 from .. import policy
-from ..context.caches import remembered
+from ..context.caches import derived, remembered
 from ..graph.geometry import Geometry
 from ..graph.node import Node, in_order
-from ..layout import Layout, derived
+from ..layout import Layout
 from .placement import Place
 
 _EXACT = (int, np.integer, np.bool_)
