@@ -128,7 +128,7 @@ int begin_together(Run *run, PyObject *settings) {
     int noted = words == NULL ? -1 : status_of(PyObject_CallFunctionObjArgs(TOLD(OPENING_STEP), mark, PyUnicode_GET_LENGTH(what) ? what : python.usual_look, words, NULL));
     Py_DECREF(mark);
     Py_XDECREF(words);
-    double more = noted < 0 ? -1 : price_of_moving(told, log);
+    double more = noted < 0 ? -1 : run->fit->is_moved ? price_of_moving(told, log) : 0;
     if (more < 0 || note_prices(TOLD(OPENING_PRICES), more, log, settings) < 0) return -1;
     return PyObject_SetAttr(log, interned.unasked, Py_True) < 0 ? -1 : 1;
 }

@@ -271,6 +271,8 @@ class Program:
     """A function that plans it anew for an explanation, if it was bound to slices that have moved."""
     plan: Any = None
     """The plan of the program."""
+    backend: str = ""
+    """The name of the backend of its kernels, if ranks run it together."""
     sites: tuple[Site | None, ...] = ()
     """The lines that recorded the trace of the program, node by node."""
     communicator: Communicator | None = None
@@ -296,7 +298,8 @@ class Program:
         """Note that ranks run it together, and the data that they compare."""
         self.communicator, self.outline = communicator, outline
         self.structure = outline.structure
-        communicator.log.backend = backend.current().name
+        self.backend = backend.current().name if self.plan is None else self.plan.backend
+        communicator.log.backend = self.backend
         self.compare(order)
         # independent of the stored outputs: liveness decides those, and differs by rank
         read = {id(arg) for node in order for arg in node.args}
@@ -313,7 +316,7 @@ class Program:
         assert self.communicator is not None
         assert self.outline is not None
         self.computes = computed(order)
-        self.fingerprint = self.outline.of(order) ^ of_backend(self.communicator.log.backend)
+        self.fingerprint = self.outline.of(order) ^ of_backend(self.backend)
         self.prices = price_of(order, self.communicator.size)
 
     def settle(self, node: Node, value: Value, birth: int) -> None:

@@ -104,9 +104,9 @@ class Together:
                 return None
             instead |= zip(old.with_stages(), new.with_stages(), strict=True)
         for _, step, make in self._together:
-            made = make(binding)
+            new_step = make(binding)
             for name in step.__slots__:
-                setattr(step, name, getattr(made, name))
+                setattr(step, name, getattr(new_step, name))
         for steps in self._steps.values():
             for step in steps:
                 step.exchange = instead[step.exchange]

@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .. import policy
+from .. import backend, policy
 from ..backend.base import KernelStep
 from ..exchange.shares import SymbolicPlace
 from ..execute.program import Program
@@ -99,6 +99,8 @@ class Plan:
     ) -> None:
         self.skeleton = skeleton
         self.plan = plan
+        self.backend = backend.current().name
+        """The backend of its kernels."""
         sheet = Sheet()
         self.form = now.form()
         shapes = self._dressed(now, sheet)

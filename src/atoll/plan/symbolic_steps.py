@@ -139,10 +139,10 @@ class SymbolicSteps:
     def _anew(self, make: Callable[[Any], Maker], planned: Any) -> Maker:
         """A function that makes an exchange or a step which a program bound to other numbers has anew: its geometries may differ."""
         count, staying = len(self.results), len(self.positions)
-        made = make(planned)
+        maker = make(planned)
         self.anew.update(range(count, len(self.results)))
         del self.positions[staying:]
-        return made
+        return maker
 
     def _called(self, symbolic: Symbolic) -> Maker:
         """A function that makes the object for which a symbolic one stands."""
