@@ -180,20 +180,22 @@ class Layout:
     @classmethod
     def in_order(cls, axes: Sequence[Axis], processes: int, copies: int = 1) -> Layout:
         """A layout of bound axis maps, whose cells the ranks fill in ascending order from 0."""
-        new = cls.__new__(cls)
-        new._fill(tuple(axes), processes, copies, None)
-        return new
+        return cls._made(axes, processes, copies, None)
 
     def _with(self, axes: Sequence[Axis], seats: Seats | None) -> Layout:
         """The layout of other axes with as many copies of each cell."""
-        new = Layout.__new__(Layout)
-        new._fill(tuple(axes), self.processes, self.copies, seats)
-        return new
+        return self._made(axes, self.processes, self.copies, seats)
 
     @classmethod
     def _of(cls, axes: Sequence[Axis], processes: int, seats: Seats) -> Layout:
+        return cls._made(axes, processes, seats.copies, seats)
+
+    @classmethod
+    def _made(
+        cls, axes: Sequence[Axis], processes: int, copies: int, seats: Seats | None
+    ) -> Layout:
         new = cls.__new__(cls)
-        new._fill(tuple(axes), processes, seats.copies, seats)
+        new._fill(tuple(axes), processes, copies, seats)
         return new
 
     @classmethod
@@ -251,7 +253,6 @@ class Layout:
         """True if the ranks are in the grid in ascending order from 0."""
         return self._seats is None
 
-
     @property
     def outline(self) -> tuple[Any, ...]:
         """A digest that equal layouts share, and most others do not; its length does not grow with the world."""
@@ -267,11 +268,8 @@ class Layout:
             if hash(self) != hash(other) or self.axes != other.axes:
                 return False
             _set(other, "axes", self.axes)  # which the next comparison finds identical
-        return (
-            self.processes == other.processes
-            and self.copies == other.copies
-            and self._seats == other._seats
-        )
+        world = self.processes, self.copies, self._seats
+        return world == (other.processes, other.copies, other._seats)
 
     @derived
     def __hash__(self) -> int:
@@ -537,15 +535,9 @@ class Layout:
                 for axis, part in zip(self.axes, parts, strict=True)
             ]
             whole = _in_cells(self, tuple(cells))
-        axes = tuple(
-            [
-                axis if len(part) == axis.size else axis.sliced(part)[0]
-                for axis, part in zip(whole.axes, ranges, strict=True)
-            ]
-        )
-        if all(map(is_, axes, whole.axes)):
-            return whole
-        return whole._with(axes, whole._seats)
+        pairs = zip(whole.axes, ranges, strict=True)
+        axes = tuple([a if len(part) == a.size else a.sliced(part)[0] for a, part in pairs])
+        return whole if all(map(is_, axes, whole.axes)) else whole._with(axes, whole._seats)
 
     def transposed(self, axes: Sequence[int] | None = None) -> Layout:
         """The layout of the transpose, which moves nothing."""

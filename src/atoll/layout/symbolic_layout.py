@@ -72,7 +72,7 @@ class Interval:
             yield 0, self
             return
         bounds, begin = axis.bounds, self.start
-        first = bisect_right(bounds, begin, 1, axis.processes) - 1
+        first = _block_of(bounds, begin, axis.processes)
         for coordinate in range(first, axis.processes):
             end = bounds[coordinate + 1]
             if self.stop <= end:
@@ -81,6 +81,21 @@ class Interval:
             if coordinate == first or begin < end:
                 yield coordinate, Interval(begin, end)
             begin = end
+
+
+def _block_of(bounds: Any, index: Number, count: int) -> int:
+    """The block of an index, which is on the axis. The comparisons with its ends are checks: a plan serves this block alone."""
+    block = bisect_right(bounds, _value(index), 1, count, key=_value) - 1
+    if block and index < bounds[block]:
+        raise NoPlanError("an index before its block")
+    if block + 1 < count and bounds[block + 1] <= index:
+        raise NoPlanError("an index behind its block")
+    return block
+
+
+def _value(number: Number) -> int:
+    """A number at this step."""
+    return number.value if type(number) is Unknown else number
 
 
 def interval(start: Number, stop: Number) -> Range | Interval:
