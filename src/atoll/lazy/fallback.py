@@ -291,8 +291,8 @@ def _by_numpy(
     world = world_of(arrays) if on_ranks else None
     if world is not None:
         # Gathering looks alike for all functions, and each rank computes the result by itself.
-        name = getattr(function, "__name__", type(function).__name__)
-        in_step(world, name, *args, *([options] if options else []))
+        name_of = getattr(function, "__name__", type(function).__name__)
+        in_step(world, name_of, *args, *([options] if options else []))
     elif alone:
         small = [handle._np is not None for handle in arrays_among(args)]
         alone = not (small and all(small)) and not any(map(is_foreign, args))
