@@ -106,5 +106,5 @@ def test_partial_products_meet_in_halves(size):
 @pytest.mark.parametrize("maps", ["bb", "bn", "nb", "cc"])
 def test_a_vector_moves_and_not_the_matrix(maps):
     for program in (lambda u, x: u @ x, lambda u, x: x @ u, lambda u, x: u.T @ x):
-        messages = sent(program, maps, 4, 1)
-        assert sum(message.nbytes for message in messages) < 512 * 512 * 8 / 32
+        messages = sent(program, maps, 4, 1, (1024, 1024))
+        assert sum(message.nbytes for message in messages) < 1024 * 1024 * 8 / 64

@@ -76,13 +76,15 @@ def test_shapes_that_do_not_fit_are_errors_on_all_ranks(size):
 def test_what_moves_is_the_smaller_operand(rank, size):
     rows = [atoll.ones((n, 64), layout=Layout((n, 64), "bn", size=size)) for n in (4096, 64)]
     atoll.sync()
-    before = atoll.stats().bytes_moved
+    before, traffic = atoll.stats().bytes_moved, atoll.world.communicator.traffic
     tall = rows[0] @ rows[1]
     assert tall.layout == rows[0].layout
     assert atoll.stats().bytes_moved == before  # it is recorded
+    joint = traffic.collective_bytes
     atoll.sync()
-    moved = atoll.stats().bytes_moved - before
-    assert moved == 3 * rows[1].nbytes // 4  # this rank's quarter, to three others
+    assert atoll.stats().bytes_moved == before
+    quarter = rows[1].nbytes // 4  # of this rank, to all
+    assert quarter <= traffic.collective_bytes - joint <= quarter + 200
     before = atoll.stats().bytes_moved
     square = rows[0].T @ rows[0]
     assert square.shape == (64, 64)

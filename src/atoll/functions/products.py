@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import policy
 from ..collective import Section, even_line, even_part, fetch_flat
 from ..comm.world import World
 from ..context.interrupts import passed_on
@@ -59,10 +60,13 @@ def _matmul(a: Any, b: Any, **options: Any) -> Any:
 
 
 def _would_move(a: Any, b: Any) -> bool:
-    """True if all of a matrix would move for its product with a vector, although a fold of their products moves vectors alone: it lies
-    on a grid of ranks, and the vector is on the left, or it does not lie as :mod:`..collective.grid_products` needs it."""
-    place = place_of(a if a.ndim == 2 else b)
+    """True if all of a large matrix would move for its product with a vector, although a fold of their products moves vectors alone: it
+    lies on a grid of ranks, and the vector is on the left, or it does not lie as :mod:`..collective.grid_products` needs it."""
+    matrix = a if a.ndim == 2 else b
+    place = place_of(matrix)
     if place is None or min(place.layout.grid) == 1:
+        return False
+    if place.world.size <= policy.limits.few_ranks and matrix.nbytes <= policy.limits.cached:
         return False
     return a.ndim == 1 or not (place.layout.is_block and place.layout.is_row_major)
 
