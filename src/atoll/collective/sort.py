@@ -14,7 +14,6 @@ of the candidates. The size of a round's messages depends on the number of wante
 
 from __future__ import annotations
 
-from itertools import pairwise
 from math import isqrt
 from typing import Any
 
@@ -149,11 +148,11 @@ def destinations(
     groups = balanced_bounds(size, groups_of(size))
     firsts = bounds.starts(np.asarray(groups))
     _, ends, lower = cuts_at(values, start, length, firsts, communicator)
-    if len(groups) > size:  # each rank is a group
-        cuts = enumerate(pairwise(ends.tolist()))
-        spans = {peer: range(*cut) for peer, cut in cuts if cut[0] < cut[1]}
-        return spans, range(rank, rank + 1), int(firsts[rank + 1] - firsts[rank])
     filled = (ends[1:] > ends[:-1]).nonzero()[0]
+    if len(groups) > size:  # each rank is a group
+        all_spans = map(range, ends[filled].tolist(), ends[filled + 1].tolist())
+        spans = dict(zip(filled.tolist(), all_spans))
+        return spans, range(rank, rank + 1), int(firsts[rank + 1] - firsts[rank])
     begins = (firsts[:-1] + lower[1:] - lower[:-1])[filled]
     moves = begins - ends[filled]  # from a place among the values to one in the line
     stops = ends[filled + 1] + moves
