@@ -178,4 +178,6 @@ def test_one_rank_alone_has_no_memory(name, monkeypatch):
         for found in Simulation(SIZE, seed=number).run(work):
             if not isinstance(found, CommunicationError):
                 right(found, expected)
-    assert seen == [1, 1, 1]
+        lent = counted[0]
+    assert seen == [1] * min(lent, 3)
+    assert lent > 1
