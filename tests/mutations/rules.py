@@ -93,7 +93,7 @@ TRAPS = [
     ),
     Mutation(
         "trap 7c: a reshape takes elements in C order",
-        (("reshaped", "Section(section.block.reshape(-1), _line(have), communicator)", "Section(section.block.T.reshape(-1), _line(have), communicator)"),),
+        (("reshaped", "Section(section.block.reshape(-1), bounded_line(have), communicator)", "Section(section.block.T.reshape(-1), bounded_line(have), communicator)"),),
         (f"{KNOWN}::test_reshapes_ranges_backwards_and_parts_of_complex_numbers",),
     ),
     Mutation(
