@@ -84,7 +84,10 @@ class Interval:
 
 
 def _block_of(bounds: Any, index: Number, count: int) -> int:
-    """The block of an index, which is on the axis. The comparisons with its ends are checks: a plan serves this block alone."""
+    """The block of an index, which is on the axis. Comparisons are checks, of a search or of the block's ends: a plan serves this block
+    alone."""
+    if count <= 4:
+        return bisect_right(bounds, index, 1, count) - 1
     block = bisect_right(bounds, _value(index), 1, count, key=_value) - 1
     if block and index < bounds[block]:
         raise NoPlanError("an index before its block")
