@@ -171,6 +171,17 @@ class Exchange:
         """The registers that must live until the exchange is finished."""
         return registers_of(self.allocate, self.sends, self.copies)
 
+    def begun(self) -> list[Exchange]:
+        """The exchanges with which it begins: itself, and those in which the regions of its stages arrive."""
+        return [self, *[late for late, _ in self.stages]]
+
+    def ended(self) -> list[tuple[Exchange, bool]]:
+        """The exchanges that end, and with True those that begin, in the order that ends all of it."""
+        order = [(self, False)]
+        for late, onward in self.stages:
+            order += [(late, False), (onward, True)]
+        return order + [(onward, False) for _, onward in self.stages]
+
     def with_stages(self) -> list[Exchange]:
         """The exchange, and those of its stages."""
         return [self, *[each for stage in self.stages for each in stage]]
@@ -249,7 +260,7 @@ class Exchange:
         two moves nothing, or has no such stages."""
         if self.is_empty is not other.is_empty or len(self.stages) != len(other.stages):
             return False
-        buffers = None if other._buffers is None or other._buffers.under_way else other._buffers
+        buffers = other._buffers
         if buffers and _fit(self._coming, buffers.arriving) and _fit(self._going, buffers.leaving):
             self._use(buffers)
         later = zip(chain(*self.stages), chain(*other.stages), strict=True)
@@ -305,14 +316,10 @@ class Exchange:
     def run(self, registers: Memory) -> None:
         """Begin and finish, outside of a program. Collective."""
         run = Run(registers)
-        for each in (self, *[late for late, _ in self.stages]):
+        for each in self.begun():
             each.begin(run)
-        self.finish(run)
-        for late, onward in self.stages:
-            late.finish(run)
-            onward.begin(run)
-        for _, onward in self.stages:
-            onward.finish(run)
+        for each, begins in self.ended():
+            (each.begin if begins else each.finish)(run)
 
 
 def _fit(messages: Sequence[Message], buffers: Sequence[PersistentBuffer]) -> bool:

@@ -82,8 +82,7 @@ class StartExchange(OfExchange):
     __slots__ = ()
 
     def order(self) -> list[tuple[Exchange, Told]]:
-        exchange = self.exchange
-        return [(each, Told.START) for each in (exchange, *[late for late, _ in exchange.stages])]
+        return [(each, Told.START) for each in self.exchange.begun()]
 
 
 class FinishExchange(OfExchange):
@@ -92,10 +91,8 @@ class FinishExchange(OfExchange):
     __slots__ = ()
 
     def order(self) -> list[tuple[Exchange, Told]]:
-        order = [(self.exchange, Told.FINISH)]
-        for late, onward in self.exchange.stages:
-            order += [(late, Told.FINISH), (onward, Told.START)]
-        return order + [(onward, Told.FINISH) for _, onward in self.exchange.stages]
+        ended = self.exchange.ended()
+        return [(each, Told.START if begins else Told.FINISH) for each, begins in ended]
 
 
 class Fold:
