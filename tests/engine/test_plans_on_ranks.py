@@ -65,8 +65,8 @@ by_native = []
 
 @pytest.fixture(autouse=True)
 def watched(monkeypatch):
-    def watch(program, exchanges, results, geometries, places, order):
-        bound = bind(program, exchanges, results, geometries, places, order)
+    def watch(program, together, results, geometries, places, order):
+        bound = bind(program, together, results, geometries, places, order)
         if bound is not None:
             sample = Sample(geometries, places)
             planned = program.plan.described(sample, backend.current().step.of)

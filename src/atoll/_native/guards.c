@@ -212,8 +212,8 @@ int moved(const Motion *motion, const Sampled *given, const number_t **steps, Py
     const number_t *guard = motion->guard, *word = have_forms(motion->words, motion->forms, given->places);
     PyObject *const *geometries = given->geometries, *things = word == NULL ? NULL : given_things(&word, given->places, motion->things);
     number_t places = *guard++, *numbers = things == NULL ? NULL : PyMem_Malloc(places * sizeof *numbers);
-    int status = numbers == NULL ? (PyErr_Occurred() || word == NULL ? 0 : (PyErr_NoMemory(), -1)) : 1;
-    if (PyErr_Occurred()) status = -1;
+    if (things != NULL && numbers == NULL) PyErr_NoMemory();
+    int status = PyErr_Occurred() ? -1 : word != NULL;
     if (status > 0) status = (word = are_alike(word, geometries, given->count)) != NULL;
     if (status > 0) status = (word = given_numbers(word, geometries, numbers)) != NULL;
     for (number_t constants = *guard++; status > 0 && constants > 0; constants--, guard += 2) numbers[guard[0]] = guard[1];

@@ -14,7 +14,8 @@ typedef struct {
                                            * binds of it: lazy.runs.bound_again, else None */
 } Motion;
 
-/* What a plan depends on: the geometries of a trace, in the order of planning.sample_of, its places or NULL, and its pending nodes. */
+/* What a plan depends on: the geometries of a trace, in the order of planning.sample_of; of ranks its places, else an empty list, and its
+ * pending nodes, else NULL. */
 typedef struct {
     PyObject *const *geometries;
     int count;

@@ -455,11 +455,8 @@ def shown_everywhere(*sections: Section) -> list[Array] | None:
     divided = [section for section in sections if not section.layout.is_replicated]
     if not divided:
         return [section.block for section in sections]
-    communicator, limits, what = (
-        sections[0].communicator,
-        policy.limits,
-        "arrays that all ranks read",
-    )
+    communicator, limits = sections[0].communicator, policy.limits
+    what = "arrays that all ranks read"
     forms = [dense(section.shape, section.dtype) for section in divided]
     given = [(each.layout, each.block, form) for each, form in zip(divided, forms, strict=True)]
     several = communicator.nodes.several  # of which some may find no memory for short arrays

@@ -286,13 +286,8 @@ def write_at(base: Section, values: Section, *given: Any, target: Layout) -> Non
         lead = len(rows.shape)
         wide = _wide(whole, (*rows.kept[:first], *rows.shape, *rows.kept[first:]))
         wide = np.moveaxis(wide, range(first, first + lead), range(lead)) if first else wide
-        own = (
-            wide[chosen]
-            if lead == 1
-            else wide[np.unravel_index(chosen, rows.shape)]
-            if lead
-            else wide[np.newaxis][chosen]
-        )
+        places_of = chosen if lead == 1 else np.unravel_index(chosen, rows.shape or (1,))
+        own = (wide if lead else wide[np.newaxis])[places_of]
         own = own.reshape(len(chosen), prod(rows.kept)).astype(base.dtype, copy=False)
         put_rows(turned, len(common), [(places, own)], ufunc)
         return

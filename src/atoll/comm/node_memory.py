@@ -105,7 +105,7 @@ class NodeMemory:
         return reader
 
     def _piece(self, nbytes: int, what: str) -> _Piece | None:
-        """Memory to fill. Ranks ask each other what they have released rather than make more memory, unless it is little."""
+        """Memory to fill. Before ranks make much more memory, they tell each other which pieces they have released."""
         number = self._fitting(nbytes)
         if number < 0 and (nbytes > policy.limits.cached or len(self._kept) == _KEPT):
             self._agree(what)

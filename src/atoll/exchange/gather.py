@@ -208,7 +208,7 @@ def _fill_from_others(
 
 
 def _part_of(layout: Layout, rank: int) -> tuple[Any, ...] | None:
-    """The index of the elements that a rank gives: those that it holds, if it is the first rank that holds them; else ``None``."""
+    """The index of a rank's share, if the rank is the first that holds these elements; ``None`` for other ranks, which give nothing."""
     place = layout.coordinates(rank)
     gives = place is not None and layout.ranks_at(place)[0] == rank and layout.local_size(rank) > 0
     return region_key(layout.region(rank)) if gives else None

@@ -61,12 +61,12 @@ def teach(
 
             sample = sample_of(lookup.leaves, lookup.order)
             moving = movable(program, sample, lookup.leaves, lookup.order)
-        steps: Sequence[tuple[Any, ...]] = ()
+        steps: Sequence[tuple[Any, ...]]
         if moving is None:
             steps, motion = [told(step) for step in program.quick or program.joined()], None
         else:
-            program, steps, motion, exchanges = moving
-            motion = (*motion, exchanges and partial(bound_again, program, exchanges))
+            program, steps, motion, together = moving
+            motion = (*motion, together and partial(bound_again, program, together))
         log = None if program.communicator is None else program.communicator.log
         outputs, kept, births = program.outputs, program.kept, tuple(program.births)
         known = (
@@ -85,15 +85,15 @@ def is_moved(program: Program) -> bool:
 
 def bound_again(
     program: Program,
-    exchanges: Callable[..., Any],
+    together: Callable[..., Any],
     results: Sequence[Any],
     geometries: list[Geometry],
     places: list[Any],
     order: list[Node],
 ) -> tuple[Any, ...] | None:
-    """Bind the program of ranks to another trace: the steps of its exchanges, by number, and how it begins and ends; ``None`` where it
-    does not serve that trace."""
-    steps = statistics.attempted(exchanges, results, geometries, places, order)
+    """Bind the program of ranks to another trace: its steps of all ranks, by number, and how it begins and ends; ``None`` where it does
+    not serve that trace. ``together`` makes these steps (:class:`..plan.motion.Together`)."""
+    steps = statistics.attempted(together, results, geometries, places, order)
     if steps is None:
         return None
     program.compare(order)

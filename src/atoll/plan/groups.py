@@ -132,8 +132,8 @@ def _why_apart(statement: Statement, group: Group, needs: list[int]) -> str:
 
 
 Part = tuple[Any, AxisMap]
-"""The box of an assignment, and the map under which loops reach it: they read what is assigned at indices that lead there alone. The
-box is ``None`` where it does not say which indices these are."""
+"""The box of an assignment, and the map under which loops reach it: only loop indices that the map takes into the box read the assigned
+values. The box is ``None`` where it does not say which indices these are."""
 Read = tuple[Node, AxisMap | None, Part | None]
 """A node in memory; the map under which it is read, ``None`` if all of it is read; and the part of the loops' domain in which they read
 it, where an assignment has changed the part or left it as it was."""

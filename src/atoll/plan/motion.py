@@ -1,9 +1,9 @@
 """Programs that the native evaluation binds to other numbers (``_native/guards.c``).
 
 The steps of such a program are its own: it is bound in place, by writing the results of its plan's guard. Numbers of
-launches are written into their argument blocks, memory has the geometries of the trace, and NumPy's functions and exchanges between ranks
-are made anew. Everything else that follows from the numbers must stay the same: the parts of a sum, the number of threads. Otherwise the program does not
-serve the trace, and Python looks for another program.
+launches are written into their argument blocks, memory has the geometries of the trace, and NumPy's functions, exchanges and other steps
+of all ranks are made anew. Everything else that follows from the numbers must stay the same: the parts of a sum, the number of threads.
+Otherwise the program does not serve the trace, and Python looks for another program.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _MOST = 1000
 Told = tuple[Any, ...]
 """A step for the native evaluation."""
 Movable = tuple[Program, Sequence[Told], tuple[Any, ...], "Together | None"]
-"""A program, its steps, the encoding of its binding to other numbers, and its exchanges, if ranks run it together."""
+"""A program, its steps, the encoding of its binding to other numbers, and its steps of all ranks, if ranks run it together."""
 
 
 def movable(
@@ -53,9 +53,9 @@ def movable(
     if native < len(plan.waiting.launches):
         return None  # Python runs a launch
     words = _Words(plan, own, known).all(sample)
-    shared = None if own.communicator is None else Together(own)
+    together = None if own.communicator is None else Together(own)
     forms = tuple([leaf.geometry.form for leaf in leaves]), tuple(plan.form[2])
-    return own, known, (plan.guard.words, plan.guard.things, words, _call, *forms), shared
+    return own, known, (plan.guard.words, plan.guard.things, words, _call, *forms), together
 
 
 def _call(step: ByNumpy, node: Node) -> None:
