@@ -144,7 +144,7 @@ CHILDREN = {
     "matrix and vector": 200,
     "rows and a block": 200,
     "vector and rows": 120,
-    "vector and matrix": 260,
+    "vector and matrix": 150,
     "Gram matrix": 120,
     "gradient": 10,
 }

@@ -210,8 +210,8 @@ class Seats:
                 return range(first, first + step * len(numbers), step)
         return Holders(self, tuple(coordinates))
 
-    def ranks_of(self, coordinates: Sequence[Indices], copy: int = 0) -> Indices:
-        """The rank of each cell, for arrays of coordinates."""
+    def ranks_of(self, coordinates: Sequence[Indices], copy: Any = 0) -> Indices:
+        """The rank of each cell, for arrays of coordinates. Copies may be an array of their numbers too."""
         numbers: Any = 0
         for digit, places in zip(self.along, coordinates, strict=True):
             if digit is not None:
@@ -220,7 +220,7 @@ class Seats:
                 numbers = numbers + np.zeros_like(places)
         for digit in reversed(self.copied):
             copy, place = divmod(copy, len(digit.values))
-            numbers = numbers + digit.weight * digit.values[place]
+            numbers = numbers + _taken(digit.values, place) * digit.weight
         ranks: Indices = _taken(self.members, np.asarray(numbers, np.int64))
         return ranks
 
@@ -338,14 +338,13 @@ class Seats:
     @property
     def samples(self) -> tuple[int, ...]:
         """Some of the ranks, at places that equal seats share; all ranks if they are few."""
-        ranks = []
-        for number in evenly(self.cells * self.copies):
-            cell, copy = divmod(number, self.copies)
-            place = []
-            for count in reversed(self.grid):
-                cell, coordinate = divmod(cell, count)
-                place.append(coordinate)
-            ranks.append(self.rank(reversed(place), copy))
+        grid, copies = self.grid, self.copies
+        cells, copy = np.divmod(np.array(evenly(prod(grid) * copies), np.int64), copies)
+        places = []
+        for count in reversed(grid):
+            cells, place = np.divmod(cells, count)
+            places.append(place)
+        ranks: list[int] = self.ranks_of(places[::-1], copy).reshape(-1).tolist()
         return tuple(ranks)
 
     def __eq__(self, other: object) -> bool:
