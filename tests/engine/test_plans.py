@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import random
+import subprocess
+import sys
 
 import numpy
 import pytest
@@ -104,6 +107,24 @@ def test_an_overlap_that_begins_and_ends():
             a[k : k + 500] = a[500:1000] * 2 - 1
             expected[k : k + 500] = expected[500:1000] * 2 - 1
             assert numpy.array_equal(numpy.asarray(a.copy()), expected), k
+
+
+FOLDS = """
+import numpy, atoll as np
+rows = numpy.random.default_rng(0).random((2400, 3000)) < 0.5
+for many in [*range(200, 2400, 100), *range(2301, 200, -173)] * 2:
+    some = np.asarray(rows[:many].copy())
+    for _ in range(3):
+        assert (numpy.asarray(some.any(axis=0) & True) == rows[:many].any(axis=0)).all()
+assert np.stats().plans_moved
+"""
+
+
+def test_folds_of_other_heights_have_memory_for_their_slabs():
+    """The number of slabs follows from the rows; memory for too few of them ends the process, so it is one of its own."""
+    command = [sys.executable, "-c", FOLDS]
+    environment = {**os.environ, "ATOLL_NUM_THREADS": "1"}
+    subprocess.run(command, check=True, timeout=120, env=environment)
 
 
 def test_explanations_show_the_slices_of_their_own_step():

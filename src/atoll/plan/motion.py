@@ -122,7 +122,7 @@ class _Words:
     """The binding of a program, encoded for ``moved`` in ``_native/guards.c``; places are those of the guard's numbers."""
 
     def __init__(self, plan: Plan, program: Program, known: Sequence[Any]) -> None:
-        self.plan = plan
+        self.plan, self.program = plan, program
         self.fixed: list[tuple[int, int]] = []
         """Places, and the numbers that must stay there."""
         self.bounds: list[tuple[int, int, bool]] = []
@@ -168,8 +168,9 @@ class _Words:
         plan, constants = self.plan, self.plan.guard.constants
         launches = set(plan.waiting.launches.values())
         results = zip(plan.guard.places(), plan.results(sample), strict=True)
+        anew = () if self.program.communicator is None else plan.waiting.anew
         for k, (place, result) in enumerate(results):
-            if k in plan.waiting.anew:
+            if k in anew:
                 continue
             if k in launches:
                 place, result = place[1], result[1]
