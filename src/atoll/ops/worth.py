@@ -22,6 +22,8 @@ MOVES = frozenset(
     + ("redistribute",)
 )
 """Collective operations that take as long as their elements take to move."""
+GATHER = "fancy indexing"
+"""Elements at random places: the work is that of its elements, however large the array that they come from."""
 
 
 def price_of(order: Sequence[Node], size: int) -> tuple[tuple[Shape, int, float], ...]:
@@ -36,7 +38,7 @@ def price_of(order: Sequence[Node], size: int) -> tuple[tuple[Shape, int, float]
     steps, work, collective, computed, travelled = 1, 0.0, False, 0, 0.0
     for node in order:
         on_ranks = [arg for arg in node.args if type(arg) is Node and arg.place is not None]
-        if node.op.name == "fancy indexing" and node.args[0].place is not None:
+        if node.op.name == GATHER and node.args[0].place is not None:
             travelled += min(node.args[0].geometry.nbytes, node.geometry.nbytes)
         if node.place is not None:
             on_ranks.append(node)
@@ -101,5 +103,7 @@ def _work(node: Node, sizes: list[int]) -> float:
         return max(plain, products / policy.limits.rate)
     if op.name in MOVES:
         return policy.numpy_time(node.geometry.nbytes)
+    if op.name == GATHER:
+        return policy.numpy_time(node.geometry.nbytes, heavy=True)
     heavy = op.is_collective or (op.is_ufunc and COSTS.get(node.name, Cost()).is_heavy)
     return policy.numpy_time(nbytes, heavy=True) if heavy else plain
