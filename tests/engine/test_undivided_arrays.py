@@ -150,6 +150,19 @@ def test_what_takes_a_message_at_each_turn_takes_none_in_the_end(program):
 
 
 @pytest.mark.ranks(2, 3)
+@usually
+def test_few_elements_at_indices_are_little_work_however_large_the_array():
+    """The ends of diagonals, as an alignment reads and writes them."""
+    a, b = atoll.zeros((800, 800)), numpy.zeros((800, 800))
+    for _ in range(4 * TURNS):
+        for np, m in ((atoll, a), (numpy, b)):
+            i = np.arange(1, 40)
+            m[i, 40 - i] = m[i - 1, 40 - i] + m[i, 39 - i] + 1
+        numpy.testing.assert_array_equal(a[20], b[20])
+    assert a.layout.is_replicated
+
+
+@pytest.mark.ranks(2, 3)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
 @usually
 def test_an_array_that_is_there_comes_to_all_ranks(program):
