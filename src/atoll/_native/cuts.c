@@ -39,7 +39,7 @@ static long pending_behind(PyObject *root, Moment **moments) {
 
 /* True if these operations belong to a loop: there are more than a formula has, or the line of the root has recorded several of them. */
 static int is_loop(PyObject *root, Moment *moments, long count) {
-    double recorded = state_of(root) & DIVIDED || count > longest_formula ? Py_HUGE_VAL : 0;
+    double recorded = count > longest_formula ? Py_HUGE_VAL : 0;
     for (long k = 0; k < count && recorded <= most_recorded; k++)
         recorded += PyObject_RichCompareBool(NODE(moments[k].node)->site, NODE(root)->site, Py_EQ) > 0;
     return recorded > most_recorded;
