@@ -126,7 +126,7 @@ static PyMemberDef node_members[] = {
     OBJECT("op", Node, op), OBJECT("geometry", Node, geometry), OBJECT("params", Node, params),
     OBJECT("name", Node, name), OBJECT("site", Node, site), OBJECT("value", Node, value), OBJECT("code", Node, code),
     OBJECT("place", Node, place), {"born", T_LONGLONG, offsetof(Node, born), 0}, {"weight", T_DOUBLE, offsetof(Node, weight), 0},
-    {"passed", T_BOOL, offsetof(Node, passed), 0}, {NULL}};
+    {"passed", T_INT, offsetof(Node, passed), 0}, {NULL}};
 static PyGetSetDef node_getset[] = {{"args", get_args, set_args, "the operands, a tuple", NULL},
                                     {"mark", get_mark, set_mark, "a number for the operation with its geometries", NULL}, {NULL}};
 

@@ -14,7 +14,7 @@ typedef struct {
     long mark;                     /* 0 as long as nobody has asked for it */
     long long born, seen;          /* `seen` by which look at a trace: see traces.c */
     double weight;
-    char passed;                   /* whether a loop, or ranks, have computed it for others without storing it */
+    int passed;                    /* 0, unless a loop, or ranks, have computed it for others without storing it: see graph.node */
 } Node;
 
 /* The box of a base array: see lazy.views. Boxes are linked in the order in which they were made. */

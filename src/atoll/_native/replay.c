@@ -338,6 +338,25 @@ static int settle_all(Run *run) {
     return status;
 }
 
+/* The distance of an operation from the end of its trace: see lazy.evaluation.distances. */
+static int distance_of(Run *run, int place) {
+    int distance = 0, k = run->trace->pending;
+    do {
+        Node *node = NODE(run->nodes[run->trace->order[--k]]);
+        distance += node->place != Py_None && !node->passed;
+    } while (run->trace->order[k] != place);
+    return distance;
+}
+
+/* Note that ranks compute the operations of a trace, with their distances. */
+static void pass_by(Run *run) {
+    for (int k = run->trace->pending, distance = 0; k--;) {
+        Node *node = NODE(run->nodes[run->trace->order[k]]);
+        distance += node->place != Py_None && !node->passed;
+        if (!node->passed) node->passed = distance ? distance : 1;
+    }
+}
+
 static int run_program(Run *run, PyObject *settings) {
     Fit *fit = run->fit;
     PyObject *program = Py_NewRef(fit->program), *held = Py_NewRef((PyObject *)run->trace), *finish = Py_XNewRef(fit->finish), *opening = Py_XNewRef(fit->opening), *log = Py_XNewRef(fit->log);
@@ -353,7 +372,7 @@ static int run_program(Run *run, PyObject *settings) {
     computing++;
     if (!status && fit->log != NULL) status = begin(run, settings);
     int runs = !status;
-    for (int k = 0; runs && log != NULL && k < run->trace->pending; k++) NODE(run->nodes[run->trace->order[k]])->passed = 1;
+    if (runs && log != NULL) pass_by(run);
     if (runs) status = run_steps(run, &late);
     computing--;
     set_running(program, Py_False);
@@ -384,15 +403,18 @@ static int run_program(Run *run, PyObject *settings) {
 }
 
 /* True if the line of a node that loops compute for others stores its value by now; -1 where Python has to say. */
-static int is_stored(PyObject *node) {
-    PyObject *site = NODE(node)->site, *number = site == Py_None ? NULL : number_of(site);
+static int is_stored(Run *run, int place) {
+    PyObject *node = run->nodes[place], *site = NODE(node)->site, *number = site == Py_None ? NULL : number_of(site);
     if (number == NULL) return -1;
-    PyObject *place = NODE(node)->place;
-    PyObject *lines = place == Py_None ? Py_NewRef(python.stored_lines) : PyObject_GetAttr(field(place, PLACE_LOG), interned.stored_lines);
-    int stored = lines == NULL ? -1 : PyDict_Contains(lines, number);
+    PyObject *on = NODE(node)->place;
+    PyObject *lines = on == Py_None ? Py_NewRef(python.stored_lines) : PyObject_GetAttr(field(on, PLACE_LOG), interned.stored_lines);
+    PyObject *distances = lines == NULL ? NULL : PyDict_GetItemWithError(lines, number), *distance = NULL;
+    int stored = distances != NULL;
+    if (stored && on != Py_None) stored = (distance = PyLong_FromLong(distance_of(run, place))) == NULL ? -1 : PySet_Contains(distances, distance);
+    Py_XDECREF(distance);
     Py_XDECREF(lines);
     Py_DECREF(number);
-    return stored;
+    return PyErr_Occurred() ? -1 : stored;
 }
 
 /* Compute nodes without a program, as long as that is not worth one. */
@@ -426,7 +448,7 @@ static int replay_locked(PyObject *const *given, int count, PyObject *settings, 
         for (int p = 0; p < run.fit->passing; p++) {
             PyObject *node = nodes[run.fit->passed[p]];
             int again = run.fit->log != NULL ? is_read_again(&run, run.fit->passed[p]) : NODE(node)->passed;
-            int stored = !again ? is_stored(node) : status_of(PyObject_CallOneArg(python.store_line, node)) < 0 ? -1 : 1;
+            int stored = !again ? is_stored(&run, run.fit->passed[p]) : status_of(PyObject_CallOneArg(python.store_line, node)) < 0 ? -1 : 1;
             if (stored < 0 || count + more == MOST_ROOTS) return PyErr_Occurred() ? -1 : 0;
             if (stored) roots[count + more++] = node;
         }

@@ -98,8 +98,9 @@ class StepLog:
         """By the number of a line: up to this number of elements, ranks do not divide its results, though broadcasting makes them large."""
         self.plans: dict[Hashable, bool] = {}
         """By structure, without extents: True if all ranks had a plan for it when they compared."""
-        self.stored_lines: Recent[int, bool] = Recent("caches_full")
-        """The numbers of lines whose values on these ranks are stored, since several results have needed them."""
+        self.stored_lines: Recent[int, set[int]] = Recent("caches_full")
+        """The numbers of lines whose values on these ranks are stored, since several results have needed them, and their distances
+        from the end of the program."""
         self.extents: set[int] = set()
         """The fingerprints of the first programs of all ranks, with their extents; none is ever forgotten, so ranks agree on them."""
         self.words: dict[int, Any] = {}

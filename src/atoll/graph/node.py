@@ -130,8 +130,9 @@ class Node(NodeBase):
     born: int
     """A number that grows from node to node. For an evaluated value on ranks it identifies the value, equally on all ranks: see
     :meth:`.StepLog.birth`."""
-    passed: bool
-    """True if a loop, or ranks together, have computed it for others without storing it."""
+    passed: int
+    """0, unless a loop, or ranks together, have computed it for others without storing it: then its distance from the end of their
+    operations, at least 1."""
     weight: float
     """Minus infinity for a deferred node: see ``lazy.deferred``."""
 
@@ -159,7 +160,7 @@ class Node(NodeBase):
         self.code = code
         self.mark = mark
         self.born = next_born()
-        self.passed = False
+        self.passed = 0
         weight: float = 1 if value is None else 0
         if op.is_deferred:
             weight = -inf
@@ -238,9 +239,9 @@ class Node(NodeBase):
         """Give a value on ranks a new birth, since a write to its memory makes it differ from its copies."""
         self.born = born
 
-    def pass_by(self) -> None:
+    def pass_by(self, distance: int = 1) -> None:
         """Note that a loop, or ranks together, have computed it for others."""
-        self.passed = True
+        self.passed = distance
 
     def __repr__(self) -> str:
         return f"<{self.op.words(self)} {self.geometry.shape} {self.geometry.dtype}>"
@@ -291,6 +292,15 @@ def _lay(node: Node) -> None:
     node.place = node.op.place(node, first)
     if node.op.folds and node.place is not None:  # the code says where
         node.code = node.mark = None
+
+
+def fills(node: Node) -> bool:
+    """True for an assignment to a box of an array that has one number everywhere else, or other boxes: it can be computed where it is read."""
+    while node.op.is_update:
+        if len(node.args) != 2 or node.params[0].box is None:
+            return False
+        node = node.args[0]
+    return node.op.is_number
 
 
 def nbytes_of(node: Node) -> int:

@@ -17,6 +17,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from itertools import accumulate
 from sys import getrefcount
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -35,7 +36,7 @@ from ..execute.parts import State
 from ..execute.program import Program
 from ..front import Forms, native
 from ..graph import retention
-from ..graph.node import Node, Site
+from ..graph.node import Node, Site, fills
 from ..ops.fingerprint import outlined
 from . import float_errors, numpy_evaluation
 from .runs import finished, flags_reported, is_moved, rescued, sites_of, stored_by, teach
@@ -59,7 +60,7 @@ class _Programs(threading.local):
         """By structure and numbers."""
         self.plans: Recent[Any, Plans] = Recent("plans_dropped")
         """By structure."""
-        self.stored_lines: Recent[int, bool] = Recent("caches_full")
+        self.stored_lines: Recent[int, set[int]] = Recent("caches_full")
         """Lines whose values were computed twice, because nothing stored them the first time. Eviction is never random."""
         self.traces = Forms()
         """Traces that the native evaluation recognises, a few for all roots that look alike."""
@@ -231,30 +232,57 @@ def computed_again(lookup: Lookup, pending: Sequence[Node]) -> list[Node]:
     """
     roots = {*map(id, pending)}
     together = _is_shared(lookup)
-    for node in _read_again(lookup.order, roots) if together else lookup.order:
-        if node.passed and _may_be_stored(node):
-            store_line(node)
+    again = {
+        node
+        for node in (_read_again(lookup.order, roots) if together else lookup.order)
+        if node.passed and _may_be_stored(node)
+    }
+    for node in again:
+        store_line(node)
+    far = distances(lookup.order)
     return [
         node
-        for node, alive in zip(lookup.order, lookup.alive_nodes, strict=True)
+        for node, alive, distance in zip(lookup.order, lookup.alive_nodes, far, strict=True)
         if (node.place is not None if together else alive)
         and _may_be_stored(node)
         and id(node) not in roots
-        and site_number(node.site) in _lines_of(node)
+        and (node in again or _is_stored(node, distance))
     ]
 
 
-def _lines_of(node: Node) -> Recent[int, bool]:
+def _is_stored(node: Node, distance: int) -> bool:
+    """True if the line of a node stores its value. Ranks cannot ask whether the program still refers to a value: they store those that
+    are as far from the end of their operations as the values of this line that they needed later."""
+    distances = _lines_of(node).get(site_number(node.site), ())
+    return bool(distances) if node.place is None else distance in distances
+
+
+def distances(order: Sequence[Node]) -> list[int]:
+    """The distance of each operation from the end: the number of operations on ranks that were not computed before, the last one having 1."""
+    new = [int(node.place is not None and not node.passed) for node in order]
+    left = list(accumulate(new[::-1]))
+    return left[::-1]
+
+
+def pass_by(order: Sequence[Node]) -> None:
+    """Note that ranks have computed these operations, which are all of a program."""
+    for node, distance in zip(order, distances(order), strict=True):
+        if not node.passed:
+            node.pass_by(max(distance, 1))
+
+
+def _lines_of(node: Node) -> Recent[int, set[int]]:
     """The table of stored lines that a node belongs to: the table of its world, or that of the process if it lies on no ranks."""
     if node.place is None:
         return _programs.stored_lines
-    lines: Recent[int, bool] = node.place.log.stored_lines
+    lines: Recent[int, set[int]] = node.place.log.stored_lines
     return lines
 
 
 def store_line(node: Node) -> None:
-    """Store the values of a node's line from now on."""
-    _lines_of(node)[site_number(node.site)] = True
+    """Store the values of a node's line from now on, at its distance from the end of the operations that it was one of."""
+    lines, number = _lines_of(node), site_number(node.site)
+    lines[number] = {*lines.get(number, ()), node.passed}
 
 
 def _read_again(order: Sequence[Node], roots: set[int]) -> list[Node]:
@@ -264,7 +292,9 @@ def _read_again(order: Sequence[Node], roots: set[int]) -> list[Node]:
 
 
 def _may_be_stored(node: Node) -> bool:
-    return node.op.elementwise and node.site is not None and node.geometry.ndim > 0
+    if node.site is None or not node.geometry.ndim:
+        return False
+    return node.op.elementwise or (node.place is not None and fills(node))
 
 
 def compute(pending: list[Node]) -> None:
@@ -297,8 +327,7 @@ def _compute(pending: list[Node]) -> Callable[[], None] | None:
         warn.come_first()
         if not numpy_evaluation.begun(program, state, leaves, order, pending, config.settings()):
             return None
-        for node in order:
-            node.pass_by()
+        pass_by(order)
     del leaves
     _run(program, state, order)
     if program.communicator is None:

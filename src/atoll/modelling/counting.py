@@ -32,7 +32,7 @@ from ..explaining.reading import Planned
 from ..graph.geometry import Geometry, dense
 from ..graph.node import Node, Value
 from ..lazy.cells import pending_cells
-from ..lazy.evaluation import computed_by, evaluate, look_up, passing_of, stored_too
+from ..lazy.evaluation import computed_by, evaluate, look_up, pass_by, passing_of, stored_too
 from ..lazy.numpy_evaluation import begun
 from ..lazy.pending import is_alone, world_of
 from ..lazy.planning import make_program
@@ -171,9 +171,7 @@ class Counter:
         if program is None:
             program = self._programs[lookup.key] = make_program(lookup, pending, Planned)
         passing = passing_of(lookup, pending, program)
-        passed = lookup.order if program.communicator else [lookup.order[k] for k in passing]
-        for node in passed:
-            node.pass_by()
+        pass_by(lookup.order if program.communicator else [lookup.order[k] for k in passing])
         registers: list[Any] = [leaf.value for leaf in lookup.leaves]
         state = State([*registers, *[None] * (program.size - len(registers))], lookup.scalars)
         notes = program.description.registers

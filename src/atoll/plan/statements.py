@@ -20,7 +20,7 @@ from typing import Any
 from .. import policy
 from ..exchange.shares import counts_locally
 from ..graph.geometry import Geometry
-from ..graph.node import Node, in_order
+from ..graph.node import Node, fills, in_order
 from ..ops.elementwise import is_native, parts_of
 from ..ops.maps import AxisMap, are_equal, broadcast_map, identity, operands_under, reach
 from ..ops.placement import Place, crosses, goes_across, placed_view
@@ -92,7 +92,7 @@ def choose_stored(choice: Choice) -> None:
         elif node.op.is_update and _is_part(node, joins):
             if id(node) in trace.alive and not trace.together:
                 stored.setdefault(id(node), reasons.SEEN)
-        elif node.op.is_update and (trace.together or id(node) in trace.alive):
+        elif node.op.is_update and (not fills(node) if trace.together else id(node) in trace.alive):
             seen = id(node) in trace.alive
             stored.setdefault(id(node), reasons.SEEN if seen else reasons.ASSIGNED)
         numpy = ""
