@@ -47,8 +47,8 @@ TRAPS = [
         ("tests/agreement/test_garbage.py",),
     ),
     Mutation(
-        "rule 3: where ranks compute together, every assigned value is stored",
-        (("choose_stored", "trace.together or id(node) in trace.alive", "id(node) in trace.alive"),),
+        "rule 3: which values are alive on a rank decides nothing collective (assigned values)",
+        (("choose_stored", "not fills(node) if trace.together else id(node) in trace.alive", "id(node) in trace.alive"),),
         ("tests/agreement/test_garbage.py",),
     ),
     Mutation(
