@@ -211,7 +211,7 @@ class Seats:
         return Holders(self, tuple(coordinates))
 
     def ranks_of(self, coordinates: Sequence[Indices], copy: Any = 0) -> Indices:
-        """The rank of each cell, for arrays of coordinates. Copies may be an array of their numbers too."""
+        """The rank of each cell, for arrays of coordinates; ``copy`` is a number, or an array of them."""
         numbers: Any = 0
         for digit, places in zip(self.along, coordinates, strict=True):
             if digit is not None:

@@ -168,6 +168,7 @@ class _Words:
         plan, constants = self.plan, self.plan.guard.constants
         launches = set(plan.waiting.launches.values())
         results = zip(plan.guard.places(), plan.results(sample), strict=True)
+        # only ranks make steps anew: in one process the memory of slabs keeps its extent
         anew = () if self.program.communicator is None else plan.waiting.anew
         for k, (place, result) in enumerate(results):
             if k in anew:
