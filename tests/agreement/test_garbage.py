@@ -7,6 +7,7 @@ import gc
 import pytest
 
 import atoll as np
+from atoll import policy
 from atoll.comm.simulated import run
 from atoll.lazy import pending
 
@@ -178,10 +179,13 @@ def test_collecting_at_different_times_changes_nothing(program, rank, size):
         assert found == pytest.approx(program(0), rel=1e-12)
 
 
+@pytest.mark.parametrize("held", [policy.limits.held, 4000, 600])
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_the_plans_are_the_same(program):
+def test_the_plans_are_the_same(program, held):
+    """Ranks also look at the same steps at what pending work keeps alive: once they have stored as many bytes as they may hold."""
+
     def noted():
-        with np.config(small=0):
+        with np.config(small=0), policy.limited(held=held):
             value = program(np.world.rank)
             log = np.world.communicator.log
             return log.hash, log.number, value

@@ -121,8 +121,8 @@ def opening(program: Program, nbytes: int) -> tuple[Any, ...] | None:
 
 
 def stored_by(program: Program, order: list[Node]) -> tuple[World | None, int]:
-    """Placements of the values that a program stores on ranks, and their bytes on each."""
-    nodes = [order[place] for place in program.kept if order[place].place is not None]
+    """The world in which a program stores values, and their bytes on each rank: whatever a rank refers to, so that all count alike."""
+    nodes = [order[k] for _, k, _ in program.stored if order[k].place is not None]
     return nodes[0].place.world if nodes else None, sum([nbytes_of(node) for node in nodes])
 
 
