@@ -8,6 +8,7 @@ import pytest
 import atoll
 from atoll import policy
 from atoll.comm.simulated import run
+from atoll.front import native
 from atoll.graph.node import pending_behind
 from atoll.lazy.selections import met_choices
 
@@ -72,6 +73,24 @@ def test_ranks_cut_loops_at_the_same_lines():
     assert atoll.stats().plans_reused >= 6
     assert atoll.stats().plans_made <= 3
     same((h, p), turns(np, 12))
+
+
+@pytest.mark.skipif(native is None, reason="the native front was not built")
+@pytest.mark.ranks(2)
+@pytest.mark.simulated(1, 3)
+def test_a_formula_is_evaluated_at_once():
+    """More than 300 operations, each at a line of its own, are no loop."""
+    lines = "".join([f"x = x * 0.5 + {k}\n" for k in range(160)])
+    names = {"x": atoll.ones((40, 3))}
+    before = atoll.stats()
+    exec(compile(lines, "formula", "exec"), names)
+    names["x"].sum().item()
+    after = atoll.stats()
+    made = after.plans_made + after.plans_reused - before.plans_made - before.plans_reused
+    assert made == 1
+    expected = {"x": np.ones((40, 3))}
+    exec(compile(lines, "formula", "exec"), expected)
+    same((names["x"],), (expected["x"],))
 
 
 def spreading(np, u, v):
