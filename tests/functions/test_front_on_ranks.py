@@ -110,7 +110,7 @@ WHOLE = """
     v[chosen]; v[chosen] = 0.5; v[chosen] = w[chosen]; m[chosen[:9] % 300]; m[:, k]; m[k] = 2.0; v[v > 0.5]; round(np.vdot(v, w), 6)
     np.sort(w); np.argsort(w); np.cumsum(w); np.unique(whole); np.bincount(whole); np.searchsorted(w, w)
     np.histogram(w); np.roll(w, 3); np.take(w, chosen); np.nonzero(v); np.interp(w, v, w); np.median(w); np.diff(w)
-    drawn.random(60_000); drawn.uniform(0, 1, 60_000); drawn.integers(0, 60_000, 60_000); drawn.normal(size=60_000)
+    drawn.permutation(9_000); drawn.choice(9_000, 40); drawn.random(60_000); drawn.uniform(0, 1, 60_000); drawn.integers(0, 60_000, 60_000); drawn.normal(size=60_000)
 """
 WHOLE = [part.strip() for part in WHOLE.replace("\n", ";").split(";") if part.strip()]
 """The work of NumPy on arrays that are not small, but on every rank."""

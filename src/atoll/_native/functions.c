@@ -14,7 +14,7 @@ enum { ANY = 1, SHAPED = 2, SQUARE = 4, RANGE = 8, SPACED = 16, OUTER = 32, LARG
  * LINES shows no argument in its result: it reads `a.flat` as `a.ravel()`, which need not be a copy. What runs on DATA is never
  * recorded: its arguments are computed first. What is exact for INTEGERS alone is NumPy's for those in memory with rows of some length; what
  * is WHOLE, but not EXACT, only along rows. What is NumPy's in a process ALONE is Python's on ranks; of the methods that draw, these are NumPy's on
- * the generator itself. On ranks a draw is NumPy's if every rank has all of it, but not one that ORDERS what others have. NumPy's function that ROLLS takes
+ * the generator itself. On ranks a draw is NumPy's if every rank has all of it, but not one that ORDERS an array. NumPy's function that ROLLS takes
  * several times as long as its work, which is done here. */
 enum { MOST = 16, SIZE_AT = 21 };  /* arguments of a call that is looked at */
 Py_ssize_t exact = 0, truths = 0, row = 0, divided_from = 0, block = 0;
@@ -240,12 +240,18 @@ static PyObject *integers_of(Function *function, PyObject *const *args, Py_ssize
     return (PyObject *)array;
 }
 
+/* True for a number of elements that NumPy orders: see functions.random. */
+static int counts_few(PyObject *value) {
+    int beyond;
+    return PyLong_CheckExact(value) && PyLong_AsLongAndOverflow(value, &beyond) < small_now() && !beyond;
+}
+
 /* The NumPy generator that a draw calls at once; a new reference, or NULL where atoll draws. `size` is the number of draws in the arguments. */
 static PyObject *drawer_of(int kind, PyObject *const *args, Py_ssize_t count, PyObject *keywords, Py_ssize_t *size) {
     Py_ssize_t place = kind >> SIZE_AT, named = keywords == NULL ? 0 : PyTuple_GET_SIZE(keywords);
     PyObject *wanted = place < count ? args[place] : NULL;
     int together = among_ranks();
-    if (!count || (together && kind & ORDERS)) return NULL;
+    if (!count || (together && kind & ORDERS && !(count > 1 && counts_few(args[1])))) return NULL;
     for (Py_ssize_t k = 0; k < named; k++)
         if (!PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(keywords, k), "size")) wanted = args[count + k];
     PyObject *array = wanted == NULL ? NULL : small_array(wanted);
