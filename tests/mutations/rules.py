@@ -48,7 +48,7 @@ TRAPS = [
     ),
     Mutation(
         "rule 3: which values are alive on a rank decides nothing collective (assigned values)",
-        (("choose_stored", "not fills(node) if trace.together else id(node) in trace.alive", "id(node) in trace.alive"),),
+        (("choose_stored", "not (part or fills(node)) if trace.together else seen", "seen"),),
         ("tests/agreement/test_garbage.py",),
     ),
     Mutation(

@@ -294,11 +294,14 @@ def _lay(node: Node) -> None:
         node.code = node.mark = None
 
 
+def is_box(update: Node) -> bool:
+    """True if all of a box is assigned."""
+    return len(update.args) == 2 and update.params[0].box is not None
+
+
 def fills(node: Node) -> bool:
-    """True for an assignment to a box of an array that has one number everywhere else, or other boxes: it can be computed where it is read."""
-    while node.op.is_update:
-        if len(node.args) != 2 or node.params[0].box is None:
-            return False
+    """True for an array of one number of which boxes are assigned: it can be computed where it is read."""
+    while node.op.is_update and is_box(node):
         node = node.args[0]
     return node.op.is_number
 

@@ -20,7 +20,7 @@ from typing import Any
 from .. import policy
 from ..exchange.shares import counts_locally
 from ..graph.geometry import Geometry
-from ..graph.node import Node, fills, in_order
+from ..graph.node import Node, fills, in_order, is_box
 from ..ops.elementwise import is_native, parts_of
 from ..ops.maps import AxisMap, are_equal, broadcast_map, identity, operands_under, reach
 from ..ops.placement import Place, crosses, goes_across, placed_view
@@ -72,11 +72,6 @@ class Statement:
         return len(node.args) == 3 and node.params[0].is_base and self.place is None
 
 
-def _is_box(update: Node) -> bool:
-    """True if all of a box is assigned."""
-    return len(update.args) == 2 and update.params[0].box is not None
-
-
 def choose_stored(choice: Choice) -> None:
     """Store folds and assignments, nodes that kernels cannot compute, and nodes that would be computed several times."""
     trace, stored, by_numpy = choice.trace, choice.stored, choice.by_numpy
@@ -89,12 +84,10 @@ def choose_stored(choice: Choice) -> None:
         shape = node.geometry.shape
         if node.op.folds:
             stored.setdefault(id(node), reasons.REDUCTION)
-        elif node.op.is_update and _is_part(node, joins):
-            if id(node) in trace.alive and not trace.together:
-                stored.setdefault(id(node), reasons.SEEN)
-        elif node.op.is_update and (not fills(node) if trace.together else id(node) in trace.alive):
-            seen = id(node) in trace.alive
-            stored.setdefault(id(node), reasons.SEEN if seen else reasons.ASSIGNED)
+        elif node.op.is_update:
+            seen, part = id(node) in trace.alive, _is_part(node, joins)
+            if not (part or fills(node)) if trace.together else seen:
+                stored.setdefault(id(node), reasons.SEEN if seen else reasons.ASSIGNED)
         numpy = ""
         if node.op.is_collective:
             numpy = reasons.COLLECTIVE
@@ -128,11 +121,11 @@ def choose_stored(choice: Choice) -> None:
                 mode = "base" if place == 0 else ("value", node.params[0].number)
                 if arg.op.is_update:
                     pieces = fresh.get(id(arg), 0)
-                    if place == 0 and 0 < pieces < policy.limits.pieces and _is_box(node):
+                    if place == 0 and 0 < pieces < policy.limits.pieces and is_box(node):
                         fresh[id(node)] = pieces + 1
                     else:
                         stored.setdefault(id(arg), reasons.ASSIGNED_ON)
-                elif place == 0 and arg.op.is_number and _is_box(node):
+                elif place == 0 and arg.op.is_number and is_box(node):
                     fresh[id(node)] = 1
                 elif place == 0 and not arg.op.is_trivial(arg) and not arg.op.is_ufunc:
                     stored.setdefault(id(arg), reasons.OVERWRITTEN)
