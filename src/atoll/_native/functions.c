@@ -14,7 +14,7 @@ enum { ANY = 1, SHAPED = 2, SQUARE = 4, RANGE = 8, SPACED = 16, OUTER = 32, LARG
  * LINES shows no argument in its result: it reads `a.flat` as `a.ravel()`, which need not be a copy. What runs on DATA is never
  * recorded: its arguments are computed first. What is exact for INTEGERS alone is NumPy's for those in memory with rows of some length; what
  * is WHOLE, but not EXACT, only along rows. What is NumPy's in a process ALONE is Python's on ranks; of the methods that draw, these are NumPy's on
- * the generator itself. On ranks a draw is NumPy's if every rank has all of it, but not one that ORDERS an array. NumPy's function that ROLLS takes
+ * the generator itself. On ranks a draw is NumPy's if every rank has all of it, but not one that ORDERS more than a few elements. NumPy's function that ROLLS takes
  * several times as long as its work, which is done here. */
 enum { MOST = 16, SIZE_AT = 21 };  /* arguments of a call that is looked at */
 Py_ssize_t exact = 0, truths = 0, row = 0, divided_from = 0, block = 0;

@@ -251,10 +251,10 @@ def computed_again(lookup: Lookup, pending: Sequence[Node]) -> list[Node]:
 
 
 def _is_stored(node: Node, distance: int) -> bool:
-    """True if the line of a node stores its value. Ranks cannot ask whether the program still refers to a value: they store those that
-    are as far from the end of their operations as the values of this line that they needed later."""
-    distances = _lines_of(node).get(site_number(node.site), ())
-    return bool(distances) if node.place is None else distance in distances
+    """True if the line of a node stores its value. Ranks cannot ask whether the program still refers to a value: they store the values at
+    the distances from the end at which this line had values that a later program read."""
+    needed = _lines_of(node).get(site_number(node.site), ())
+    return bool(needed) if node.place is None else distance in needed
 
 
 def distances(order: Sequence[Node]) -> list[int]:
@@ -280,7 +280,7 @@ def _lines_of(node: Node) -> Recent[int, set[int]]:
 
 
 def store_line(node: Node) -> None:
-    """Store the values of a node's line from now on, at its distance from the end of the operations that it was one of."""
+    """Store the values of a node's line from now on; on ranks those that are as far from the end of a program as this node was."""
     lines, number = _lines_of(node), site_number(node.site)
     lines[number] = {*lines.get(number, ()), node.passed}
 
