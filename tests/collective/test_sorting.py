@@ -49,6 +49,22 @@ def test_lines(name, size):
             same(atoll.searchsorted(np.sort(a)[:9], ours), np.searchsorted(np.sort(a)[:9], a), 0)
 
 
+@pytest.mark.simulated(1, 7)
+@pytest.mark.ranks(2)
+@pytest.mark.parametrize("maps", ["bn", "nb", "bb", "cn"])
+def test_partitions_of_rows_are_those_of_numpy(maps, size):
+    a = np.round(normal((9, 40)) * 3)
+    for axis in (0, 1, -1):
+        for kth in (0, 5, -1, [2, 7]):
+            ours = put(a, maps, size)
+            same(atoll.partition(ours, kth, axis), np.partition(a, kth, axis), 0)
+            same(ours.argpartition(kth, axis), np.argpartition(a, kth, axis), 0)
+            ours.partition(kth, axis)
+            same(ours, np.partition(a, kth, axis), 0)
+    with pytest.raises(ValueError, match=r"kth\(=40\) out of bounds"):
+        atoll.argpartition(ours, 40)
+
+
 @pytest.mark.slow
 @pytest.mark.simulated(1, 3, 20)
 @pytest.mark.ranks(2, 3)

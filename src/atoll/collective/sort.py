@@ -39,7 +39,7 @@ _WHAT = "elements in order"
 def _sorted_form(operand: Form, axis: int, function: Any) -> Form | None:
     """The form of the result: a line in even blocks, else the layout of the operand."""
     layout = operand.layout
-    dtype = operand.dtype if function is np.sort else np.dtype(np.intp)
+    dtype = operand.dtype if function in (np.sort, np.partition) else np.dtype(np.intp)
     if layout.ndim == 1:
         return Form(dtype, result_layout(layout.shape, layout.processes))
     if not layout.axes[axis].is_undistributed and whole_along(layout, axis) is None:
@@ -47,14 +47,14 @@ def _sorted_form(operand: Form, axis: int, function: Any) -> Form | None:
     return Form(dtype, small_or(layout))
 
 
-def _along(section: Section, axis: int, function: Any, kind: Any) -> Section:
+def _along(section: Section, axis: int, function: Any, *args: Any, **options: Any) -> Section:
     """NumPy's function along an axis that one rank has whole, or that can be made so."""
     layout = section.layout
     if not layout.axes[axis].is_undistributed:
         whole = whole_along(layout, axis)
         assert whole is not None
         section = redistributed(section, whole)
-    return section.with_block(function(section.block, axis=axis, kind=kind))
+    return section.with_block(function(section.block, *args, axis=axis, **options))
 
 
 def _sort_moves(operand: Form, axis: int, *kind: Any) -> Moves:
@@ -74,7 +74,7 @@ def sort(section: Section, axis: int, kind: Any, *, target: Layout) -> Section:
     """The elements in ascending order along an axis; of a ``stable`` kind, -0.0 and 0.0 stay in their order."""
     if len(section.shape) == 1:
         return in_order(as_line(section), kind)
-    return _along(section, axis, np.sort, kind)
+    return _along(section, axis, np.sort, kind=kind)
 
 
 @collective("argsort", lambda operand, axis: _sorted_form(operand, axis, np.argsort), _sort_moves)
@@ -82,7 +82,17 @@ def argsort(section: Section, axis: int, *, target: Layout) -> Section:
     """The indices that sort the elements in ascending order; of equal elements the lower index comes first."""
     if len(section.shape) == 1:
         return ordered(as_line(section))[1]
-    return _along(section, axis, np.argsort, "stable")
+    return _along(section, axis, np.argsort, kind="stable")
+
+
+def _partitioned(name: str, function: Any) -> None:
+    @collective(name, lambda operand, axis, kth: _sorted_form(operand, axis, function), _sort_moves)
+    def partition(section: Section, axis: int, kth: Any, *, target: Layout) -> Section:
+        return _along(section, axis, function, kth)
+
+
+_partitioned("partition", np.partition)
+_partitioned("argpartition", np.argpartition)
 
 
 def in_order(line: Section, kind: Any = None) -> Section:

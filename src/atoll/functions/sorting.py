@@ -46,7 +46,7 @@ def _sorted(name: str, handle: Any, axis: Any, *kind: Any) -> Any:
         handle, axis = shapes.in_line(handle), 0
     expect(world_of([handle]) and is_native(handle.dtype) and handle.size)
     expect(type(axis) is int and -handle.ndim <= axis < handle.ndim)
-    order = shapes.order_of(handle) if name == "sort" else None
+    order = shapes.order_of(handle) if name in ("sort", "partition") else None
     return record(name, (handle,), axis % handle.ndim, *kind, order=order)
 
 
@@ -117,19 +117,22 @@ def lexsort(keys: Any, axis: int = -1) -> Any:
     return order
 
 
-def _places(a: Any, kth: Any, axis: Any) -> bool:
-    """True if the places to partition at are within the array."""
+def _partitioned(name: str, whole: str, a: Any, kth: Any, axis: Any) -> Any:
+    """Elements before and after those at places along an axis, or their indices: a line is sorted by ``whole``."""
     if axis is not None:
         axis = np.lib.array_utils.normalize_axis_index(axis, a.ndim)
     length = a.size if axis is None else a.shape[axis]
-    return all(-length <= int(k) < length for k in np.atleast_1d(np.asarray(kth)))
+    places = tuple([int(k) for k in np.atleast_1d(np.asarray(kth))])
+    expect(all(-length <= k < length for k in places))
+    if a.ndim == 1 or axis is None:
+        return _sorted(whole, a, axis, *([None] if whole == "sort" else []))
+    return _sorted(name, a, axis, places)
 
 
 @collective(np.partition, cut=by_lines(2, "partition"), keeps="arrays")
 @accepts(a=Operand(empty=False), order=DEFAULT)
 def partition(a: Any, kth: Any, axis: Any = -1, kind: Any = None, order: Any = None) -> Any:
-    expect(_places(a, kth, axis))
-    return _sorted("sort", a, axis, None)
+    return _partitioned("partition", "sort", a, kth, axis)
 
 
 @collective(np.ndarray.partition, writes=(0,), keeps="arrays")
@@ -141,8 +144,7 @@ def partition_in_place(a: Any, kth: Any, *args: Any, **options: Any) -> Any:
 @collective(np.argpartition, np.ndarray.argpartition, cut=by_lines(2), keeps="arrays")
 @accepts(a=Operand(empty=False), order=DEFAULT)
 def argpartition(a: Any, kth: Any, axis: Any = -1, kind: Any = None, order: Any = None) -> Any:
-    expect(_places(a, kth, axis))
-    return _sorted("argsort", a, axis)
+    return _partitioned("argpartition", "argsort", a, kth, axis)
 
 
 @collective(np.sort_complex, order=shapes.order_of)
