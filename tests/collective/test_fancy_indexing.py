@@ -49,6 +49,25 @@ def test_reading(maps, spread, size):
     same(uneven(a, size)[SIX], a[SIX], 0)
 
 
+@pytest.mark.ranks(2, 3)
+@pytest.mark.simulated(1, 7)
+@pytest.mark.parametrize("everywhere", [0, 100_000])
+@pytest.mark.parametrize("maps", ["bnn", "nbn", "bbn", "nnb", "cnn"])
+def test_rows_under_a_mask_of_their_first_axes(maps, everywhere, size):
+    a = normal((20, 6, 3))
+    ours = put(a, maps, size)
+    with atoll.config(small=5, everywhere=everywhere):
+        for share in (-9, 0, 1, 9):
+            mask = normal((20, 6)) < share
+            for given in (mask, put(mask, maps[:2].replace("nn", "bn"), size)):
+                same(ours[given], a[mask], 0)
+                same(ours[1:][given[1:]], a[1:][mask[1:]], 0)
+                same(ours[..., :2][given], a[..., :2][mask], 0)
+                same(ours[given[:, 1]], a[mask[:, 1]], 0)
+        rows = put(a, "bnn", size)[put(mask, "bn", size)]
+        assert rows.layout.is_replicated == (everywhere > 0 or size == 1)
+
+
 @pytest.mark.contract
 @pytest.mark.ranks(2, 3)
 @pytest.mark.parametrize("maps", ["bn", "nb", "bb", "cn"])

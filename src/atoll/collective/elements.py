@@ -392,6 +392,30 @@ def compressed(values: Section, mask: Section, small: int = 0) -> Section:
     return _distributed(values.block[mask.block], values, small)
 
 
+def compressed_rows(values: Section, mask: Section, small: int = 0) -> Section | None:
+    """The rows of ``values`` where a mask of its first axes is true: in even blocks, or on every rank if they have less than ``small``
+    elements. ``None`` where ranks do not have whole rows, in order. Collective.
+    """
+    layout, lead = values.layout, len(mask.shape)
+    rest = values.shape[lead:]
+    if layout.is_replicated or not (values.block.itemsize * prod(rest) and trailing_rows(layout, lead)):  # fmt: skip
+        return None
+    lying = layout.sliced((slice(None),) * lead + (0,) * len(rest))
+    if not is_line(lying):
+        return None
+    mask = redistributed(mask, lying)
+    row = np.dtype((np.void, values.block.itemsize * prod(rest)))
+    lines = np.ascontiguousarray(values.block).reshape(-1, prod(rest)).view(row)
+    chosen = lines.reshape(-1).take(np.flatnonzero(mask.block))
+    line = _distributed(chosen, mask, -(-small // prod(rest)))
+    shape = *line.shape, *rest
+    target = on_every_rank(shape, layout.processes)
+    if not line.layout.is_replicated:
+        target = Layout(shape, "b" + "n" * len(rest), size=layout.processes)
+    block = line.block.view(values.dtype).reshape(-1, *rest)
+    return Section(block, target, values.communicator)
+
+
 def in_lines(values: Section, mask: Section) -> tuple[Section, Section]:
     """Values and a mask of their shape in one layout, in which each rank has an interval of the elements in C order. Collective, unless
     they have such a layout, or one has it and the other is on every rank.

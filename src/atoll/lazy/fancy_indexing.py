@@ -16,6 +16,7 @@ import numpy as np
 
 from .. import backend, policy
 from ..collective import Section, compressed, positions_under
+from ..collective.elements import compressed_rows
 from ..collective.indexing import check_range, to_check
 from ..collective.section import replicated
 from ..collective.steps import is_readable
@@ -77,6 +78,12 @@ def _masks_all_of(handle: Any, key: Any) -> bool:
     """True if a key is a mask of the array's own shape."""
     is_array = isinstance(key, (Handle, np.ndarray)) and _is_mask(key)
     return is_array and handle.ndim > 0 and getattr(key, "shape", ()) == handle.shape
+
+
+def _masks_rows_of(handle: Any, key: Any) -> bool:
+    """True if a key is a mask of the first axes of the array, for the shape that these have."""
+    shape: tuple[int, ...] = getattr(key, "shape", ())
+    return _is_mask(key) and 0 < len(shape) < handle.ndim and handle.shape[: len(shape)] == shape
 
 
 def _items(handle: Any, key: Any) -> list[tuple[Any, int]] | None:
@@ -228,6 +235,10 @@ def picked(handle: Any, key: Any) -> Any:
     if _masks_all_of(handle, mask):
         given = section_of(handle, world), section_of(mask, world)
         return of_section(compressed(*given, config.results), world)
+    if place_of(mask) is not None and _masks_rows_of(handle, mask):
+        rows = compressed_rows(section_of(handle, world), section_of(mask, world), config.results)
+        if rows is not None:
+            return of_section(rows, world)
     chosen = _selection(handle, key, world)
     return NotImplemented if chosen is None else selected(chosen)
 
