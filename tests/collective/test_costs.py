@@ -25,7 +25,7 @@ def operations():
     for array in (mask, line, few):
         array._cell.settle()
     return {
-        "mask": (lambda: a[mask], 95, 0, 2),
+        "mask": (lambda: a[mask], 95, 0, 1),
         "sort": (lambda: atoll.sort(a), 230, 1, 4),
         "argsort": (lambda: atoll.argsort(a), 250, 2, 4),
         "cumsum": (lambda: atoll.cumsum(a), 180, 0, 1),

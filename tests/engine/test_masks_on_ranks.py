@@ -109,6 +109,50 @@ def test_what_a_mask_picks_and_gets_back_stays_where_it_is(size):
     assert atoll.stats().gathered == before.gathered
 
 
+def frozen(np, steps):
+    """Steps on a plane of which few elements stay, and a count of turns for few others."""
+    u, turns = np.arange(4000.0).reshape(80, 50) % 7, np.zeros((80, 50), dtype=np.int64)
+    fixed = np.zeros((80, 50), dtype=bool)
+    fixed[30, 5:40] = True
+    for k in range(steps):
+        old = u.copy()
+        u[1:-1, 1:-1] = 0.25 * (old[:-2, 1:-1] + old[2:, 1:-1] + old[1:-1, :-2] + old[1:-1, 2:])
+        u[fixed] = old[fixed]
+        high = u > 5.9
+        turns[high] += 1
+        u[high] = np.minimum(abs(-u[high]), 5.0) - 0.001 * k
+    return u, turns
+
+
+@pytest.mark.ranks(2, 3)
+def test_few_elements_that_go_back_under_their_mask_stay_on_their_ranks(size):
+    """What is assigned in the statement that picks it is computed where it is, as far as the mask is true; other elements come to all."""
+    with atoll.config(small=10, everywhere=3000):
+        traffic = atoll.world.communicator.traffic
+        mine = frozen(atoll, 6)
+        atoll.sync()
+        before = traffic.collectives
+        again = frozen(atoll, 6)
+        atoll.sync()
+        assert traffic.collectives - before <= 5 * 6  # 12 in a step where few elements come to all
+        few = again[0][again[0] > 4.9]
+        assert few.layout.is_replicated
+        assert 0 < few.size < 1500
+    for ours, anew, theirs in zip(mine, again, frozen(numpy, 6), strict=True):
+        numpy.testing.assert_array_equal(ours, theirs)
+        numpy.testing.assert_array_equal(anew, theirs)
+
+
+@pytest.mark.ranks(2)
+def test_one_rank_may_read_few_elements_that_have_a_name(rank):
+    a = atoll.arange(4000.0)
+    with atoll.config(small=10, everywhere=2000):
+        few = a[a > 3900.5]
+        if rank == 0:
+            assert few.tolist() == [*map(float, range(3901, 4000))]
+        assert float(a.sum()) == 4000 * 3999 / 2
+
+
 @pytest.mark.ranks(2, 3)
 @pytest.mark.parametrize("edge", ["wrap", "edge", "reflect", "symmetric"])
 def test_borders_are_slices(edge):

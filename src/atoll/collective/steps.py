@@ -77,7 +77,8 @@ def compress(
     if place is None:
         return compressed(values, mask)
     values, mask = in_lines(values, mask)
-    return Section(values.block[mask.block], target, values.communicator)
+    chosen = backend.current().selected(values.block, mask.block)
+    return Section(getattr(chosen, "array", chosen), target, values.communicator)
 
 
 @collective("read across ranks", _view_form)

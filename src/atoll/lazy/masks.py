@@ -14,13 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from .. import policy
+from .. import backend, policy
 from ..collective import is_line, uneven_line
 from ..collective.elements import to_all
 from ..collective.section import replicated
 from ..comm.in_step import every, summed
 from ..config import config
 from ..context.call_sites import user_site
+from ..context.expressions import is_assigned
 from ..context.threads import turn
 from ..graph.geometry import dense
 from ..graph.node import Node
@@ -70,7 +71,7 @@ def compressed(handle: Handle, key: Any) -> Any:
         if key._cell.node.place is not mask.place:  # counting has laid it out evenly
             return None
         count = sum(counts)
-        if count < max(config.results, 2):
+        if count < max(config.results, 2) and not is_assigned():
             return _for_all(handle, key, counts, home)
         place = _where_true(counts, home)
         params = () if place is None else (place,)
@@ -94,13 +95,15 @@ def _for_all(handle: Handle, mask: Handle, counts: list[int], home: Place) -> An
     values, chosen = section_of(handle, world), section_of(mask, world)
     if values.layout != chosen.layout:
         return None
-    mine, bounds = values.block[chosen.block], (0, *accumulate(counts))
-    whole = to_all(mine, bounds, world.communicator, "the elements under a mask")
+    mine = backend.current().selected(values.block, chosen.block)
+    bounds = (0, *accumulate(counts))
+    line = getattr(mine, "array", mine)
+    whole = to_all(line, bounds, world.communicator, "the elements under a mask")
     return of_section(replicated(whole, world.communicator), world)
 
 
 def _true_here(cell: Cell) -> int:
-    """The number of true elements of a mask, or of this rank's block of it, counted once."""
+    """The number of true elements of a mask that every rank has, counted once."""
     value = cell.settle()
     if value.known is None:
         value.known = int(np.count_nonzero(value.array))
@@ -109,14 +112,21 @@ def _true_here(cell: Cell) -> int:
 
 
 def _true_elements(cell: Cell, home: Place) -> list[int]:
-    """The numbers of true elements of a mask for arrays at ``home``: on each of few ranks, or of all ranks together. Collective."""
+    """The numbers of true elements of a mask for arrays at ``home``: on each of few ranks, or of all ranks together, counted once.
+    Collective, unless they are known."""
     communicator, what = home.world.communicator, "how many elements a mask selects"
-    own = _true_here(cell)
+    value = cell.settle()
     if cell.node.place is None:
-        return [own]
-    if communicator.size <= policy.limits.few_ranks:
-        return every(communicator, own, what)
-    return [int(summed(communicator, np.array([own], np.uint64), what)[0])]
+        return [_true_here(cell)]
+    if value.known is None:
+        own = int(np.count_nonzero(value.array))
+        if communicator.size <= policy.limits.few_ranks:
+            value.known = every(communicator, own, what)
+        else:
+            total = summed(communicator, np.array([own], np.uint64), what)
+            value.known = [int(total[0])]
+    counts: list[int] = value.known
+    return counts
 
 
 def _where_true(counts: list[int], home: Place) -> Place | None:

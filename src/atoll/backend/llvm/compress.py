@@ -201,9 +201,10 @@ def indices_of(positions: Array, shape: tuple[int, ...]) -> Array:
 
 
 def can_select(data: Array, mask: Array) -> bool:
-    """True if :func:`selected` takes these arrays."""
+    """True if :func:`selected` takes these arrays, and is worth its start."""
     return (
         data.shape == mask.shape
+        and data.size >= policy.limits.chunk
         and data.dtype.itemsize in _TYPES
         and not data.dtype.hasobject
         and data.flags.c_contiguous
