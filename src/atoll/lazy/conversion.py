@@ -77,12 +77,11 @@ def present(handle: Handle) -> np.ndarray[Any, Any] | None:
     if node.value is None:
         if node.weight < 0 or not geometry.ndim:
             return None
-        waits = node.place is not None or current_world().size == 1
         while node.place and node.value is None and node.op.is_update and node.params[0].short:
             node = node.args[0]  # a loop goes over elements or rows
         times = 1 if node.place is None or node.value is not None else policy.limits.patience
         del node  # or the old version would be referred to, and be copied
-        if waits and (geometry.size > policy.limits.short or not cell.is_used_by_pieces(times)):
+        if geometry.size > policy.limits.short or not cell.is_used_by_pieces(times):
             return None
         cell.settle()
     return asked_for(cell, geometry)
