@@ -127,3 +127,24 @@ def test_a_block_that_lies_otherwise_is_written_as_it_lies(size):
         for array in (a, values):
             array[k // 2 : k // 2 + 7, k:2:-1] -= array[15:2:-2, 3 : k + 1] * 0.5
     assert numpy.array_equal(numpy.asarray(a), values)
+
+
+@pytest.mark.ranks(2, 3)
+@pytest.mark.simulated(2, 5, 12)
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_region_that_all_ranks_read_comes_in_the_order_of_their_indices(turned, size):
+    """Rows of a table are dealt in an order of their own; a column that its owner sends to all ranks of the line has another."""
+    n, width = 9, 2 * size
+    order = numpy.random.default_rng(size).permutation(n)
+    table, column = numpy.arange(n * width * 1.0).reshape(n, width), numpy.arange(n)[:, None] ** 2.0
+    axes = Unstructured([order.tolist()], one_to_one=True), "b"
+    alone = "n", Unstructured([[0], *[[]] * (size - 1)])
+    with np.config(small=0, everywhere=0):
+        a = np.array(table).redistribute(np.Layout(table.shape, axes, size=size))
+        b = np.array(column).redistribute(np.Layout(column.shape, alone, size=size))
+        if turned:
+            a, b = a.T, b.T
+        for _ in range(2):
+            ours = np.where(a > 4, b, -a) + b
+            theirs = numpy.where(table > 4, column, -table) + column
+            numpy.testing.assert_array_equal(ours, theirs.T if turned else theirs)

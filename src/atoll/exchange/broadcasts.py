@@ -226,9 +226,11 @@ class Broadcast:
         if self.root >= 0 and register >= 0:
             shape = self.shape
             whole = Piece(register, shape, dtype, tuple([slice(0, n, 1) for n in shape]), tag=tag)
-            if self.root != rank:
-                first = self.parent == self.root and not collected
-                (receives if first else late).append(whole._replace(peer=self.parent))
+            if self.root != rank and self.parent == self.root and not collected:
+                key = self.records[0].target_key  # the owner sends its elements in their order
+                receives.append(whole._replace(key=key, peer=self.parent))
+            elif self.root != rank:
+                late.append(whole._replace(peer=self.parent))
             if self.root != rank or collected:
                 onward = [whole._replace(peer=peer) for peer in self.children]
         return (receives, sends, copies), [late, onward]
