@@ -14,6 +14,7 @@ import atoll as np
 from atoll import policy
 from atoll.front import native
 
+from ..cli.commands import atoll
 from .campaign import campaign
 
 pytestmark = pytest.mark.skipif(native is None, reason="the native front records them")
@@ -285,5 +286,33 @@ def test_sums_of_rows_are_assigned_to_under_a_mask():
         numpy.testing.assert_allclose(numpy.asarray(sums * 2), expected * 2, rtol=1e-12)
 
 
+def looked_at(planned):
+    """What all ranks record while each looks at turns of its own, and an array that they divide into which it goes."""
+    whole = numpy.arange(4000.0).reshape(100, 40) % 11
+    with recording(planned), np.config(small=1000, everywhere=2000):
+        a, ours, theirs = np.array(whole), np.arange(40.0) / 3, numpy.arange(40.0) / 3
+        for k in range(12):
+            ours = ours * 1.5 - 2.0
+            ours[1:] += ours[:-1] > 0.5
+            theirs = theirs * 1.5 - 2.0
+            theirs[1:] += theirs[:-1] > 0.5
+            if k % 3 == np.world.rank:
+                assert ours.tolist() == theirs.tolist()
+            if k % 4 == 3:
+                a, whole = a + ours, whole + theirs
+        assert a.layout.is_replicated == (np.world.size == 1)
+        assert (numpy.asarray(a) == whole).all()
+
+
+def test_ranks_record_as_one_process_does():
+    """In programs of their own: the world of a test is not that of its process."""
+    outcome = atoll("run", "-n", "2", "-m", __name__, "60:90", ATOLL_WAIT_CHECK="0.2")
+    assert outcome.code == 0, outcome
+
+
 if __name__ == "__main__":
-    campaign(sys.argv[1], difference)
+    for planned in WAYS:
+        looked_at(planned)
+    before = np.stats().plans_made
+    wrong = campaign(sys.argv[1], difference)
+    sys.exit(wrong or np.stats().plans_made == before)

@@ -176,7 +176,7 @@ static PyObject *learn_call(PyObject *ufunc, PyObject *const *args, Py_ssize_t c
 PyObject *record_medium(PyObject *ufunc, const Loops *of, PyObject *forms, PyObject *const *args, Py_ssize_t count, int squares, int floats) {
     Py_ssize_t size = 0;
     int types[2] = {NOTHING, NOTHING}, are_medium = 0, are_known = 1;
-    if (!recording || shown || among_ranks() || !in_world_of_process()) return NULL;
+    if (!recording || shown || !in_world_of_process()) return NULL;
     for (Py_ssize_t k = 0; k < count; k++)
         if ((types[k] = medium_type(args[k], &size)) == NOTHING) return NULL;
     if (size < shortest || size >= limit || !is_alike(of, args, types, count, floats)) return NULL;
