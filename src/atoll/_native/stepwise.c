@@ -132,8 +132,9 @@ static PyObject *picked(PyObject *node, int depth) {
     return made;
 }
 
-/* The memory of a node, which is computed where it is pending; a new reference, NULL with or without an error. */
+/* The memory of a node that every rank has, which is computed where it is pending; a new reference, NULL with or without an error. */
 static PyObject *stepped(PyObject *node, int depth) {
+    if (NODE(node)->place != Py_None) return NULL;
     if (state_of(node) == READY) return Py_NewRef((PyObject *)memory_in(NODE(node)->value));
     if (state_of(node) != PENDING || depth > DEEPEST) return NULL;
     PyObject *op = NODE(node)->op;
@@ -144,7 +145,7 @@ static PyObject *stepped(PyObject *node, int depth) {
 }
 
 int pick_masked(PyObject *node) {
-    if (NODE(node)->op != python.compress_op || among_ranks()) return 0;
+    if (NODE(node)->op != python.compress_op) return 0;
     PyObject *array = stepped(node, 0);
     Py_XDECREF(array);
     return array != NULL ? 1 : PyErr_Occurred() ? -1 : 0;
@@ -160,7 +161,7 @@ int step_through(PyObject *const *roots, int count, size_t key) {
         elements += weight_of(roots[k]) * size;
     }
     int is_single = operations == 1;  /* a program would gain nothing */
-    if (among_ranks() || (!is_single && is_worth(key, operations * call_time * rate + elements, PLANNED))) return 0;
+    if (!is_single && is_worth(key, operations * call_time * rate + elements, PLANNED)) return 0;
     for (int k = 0; k < count; k++) {
         PyObject *array = stepped(roots[k], 0);
         if (array == NULL) return PyErr_Occurred() ? -1 : 0;
