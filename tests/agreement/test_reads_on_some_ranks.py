@@ -283,6 +283,35 @@ def test_the_last_line_may_be_a_look_of_one_rank(rank: int, tmp_path: Path) -> N
     assert outcome.code == 0, outcome
 
 
+RULES = """
+import numpy
+import atoll as np
+a = np.arange(9000.0) - 5
+before = np.world.communicator.traffic.collectives
+for k in range(3):
+    with np.errstate(divide="ignore"):
+        b = 1 / (a - k)
+    if np.world.rank == 1:
+        with np.errstate(all="ignore"):
+            assert float(np.log(-abs(b)).max()) != 0
+    assert float(b[5 + k]) == numpy.inf
+assert np.world.communicator.traffic.collectives == before
+c = np.ones(10**6)
+with np.errstate(invalid="ignore"):
+    assert float((c - 1).sum()) == 0
+assert np.world.communicator.traffic.collectives > before
+"""
+
+
+@pytest.mark.slow
+def test_rules_for_errors_are_each_ranks_own_until_an_array_is_divided(tmp_path: Path) -> None:
+    script = tmp_path / "rules.py"
+    script.write_text(RULES)
+    outcome = atoll("run", "-n", "2", str(script), ATOLL_WAIT_CHECK="0.2")
+    assert outcome.code == 0, outcome
+    assert "Warning" not in outcome.errors, outcome
+
+
 @pytest.mark.ranks(2, 3)
 @pytest.mark.simulated(1)
 def test_a_loop_that_nobody_looks_into_is_computed_turn_by_turn(rank):

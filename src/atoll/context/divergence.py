@@ -90,6 +90,8 @@ class StepLog:
         """True if this process is a fork of the rank and may not communicate; ``parted`` has the reason."""
         self.parted = ""
         """The divergence of the ranks, once it is known: all later collective steps fail."""
+        self.divides = False
+        """True once the ranks have divided an array."""
         self.losses: dict[tuple[int, ...], float] = {}
         """By shape: nanoseconds that the ranks have lost by dividing such arrays; ``-inf`` if the program laid one out."""
         self.undivided: set[tuple[int, ...]] = set()

@@ -1,7 +1,7 @@
 """Floating-point error handling: ``errstate`` and similar functions.
 
 The rules of a call hold for all operations that it records (see :mod:`..lazy.float_errors`). On several ranks these functions
-compute pending values before the rules change: all ranks reach this line. If a rule raises, calls or
+compute pending values before the rules change: all ranks reach this line, once they have divided an array. If a rule raises, calls or
 prints, NumPy computes each operation at the call.
 """
 
@@ -13,14 +13,15 @@ from typing import Any
 import numpy as np
 
 from ..comm.world import current_world
-from ..lazy.pending import sync
+from ..lazy.pending import settle_operations, sync
 from .public import publish
 
 
 def _before_a_change() -> None:
-    """Compute the pending values of all ranks."""
-    if current_world().size > 1:
-        sync()
+    """Compute the pending values of all ranks; those of this one, where ranks have never divided an array."""
+    world = current_world()
+    if world.size > 1:
+        (sync if world.communicator.log.divides else settle_operations)()
 
 
 class errstate(np.errstate):

@@ -37,6 +37,7 @@ class Place:
         self.layout = layout
         self.world = world
         self.log = world.communicator.log
+        self.log.divides = True
         self.number = next(_numbers)
         self.padded = layout.is_padded
         self.folds_whole = layout.copies == 1 or any(n > 1 for n in layout.grid)
