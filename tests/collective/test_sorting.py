@@ -65,6 +65,33 @@ def test_partitions_of_rows_are_those_of_numpy(maps, size):
         atoll.argpartition(ours, 40)
 
 
+@pytest.mark.ranks(2, 3)
+@pytest.mark.parametrize("kind", [None, "stable", "heapsort"])
+def test_rows_are_ordered_and_taken_where_they_lie(kind, size):
+    """The places of equal elements of a row are NumPy's."""
+    a = np.round(normal((12, 300)) * 9)
+    ours = put(a, "bn", size)
+    ours.argsort(1, kind)._evaluate()
+    before = atoll.stats().messages
+    order = ours.argsort(1, kind)
+    rows = atoll.take_along_axis(ours, order[:, ::-1].copy(), 1)
+    rows._evaluate()
+    assert atoll.stats().messages == before
+    same(order, np.argsort(a, 1, kind), 0)
+    same(rows, np.take_along_axis(a, np.argsort(a, 1, kind)[:, ::-1], 1), 0)
+
+
+@pytest.mark.simulated(3)
+@pytest.mark.filterwarnings("ignore:invalid value")
+@pytest.mark.parametrize("equal", [0, 2, 4000], ids=str)
+def test_long_lines_are_ordered_stably(equal, size):
+    """NumPy's fast sort orders parts without equal elements; NaN and zeros of either sign are equal to one another."""
+    a = normal((150_000,))
+    a[:equal] = np.resize([np.nan, 0.0, -0.0, 3.0], equal)
+    for values in (a, a.astype("f4"), (a * 1e15).astype(np.int64)):
+        same(atoll.argsort(put(values, "b", size)), np.argsort(values, kind="stable"), 0)
+
+
 @pytest.mark.slow
 @pytest.mark.simulated(1, 3, 20)
 @pytest.mark.ranks(2, 3)

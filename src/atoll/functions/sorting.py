@@ -53,9 +53,13 @@ def _sorted(name: str, handle: Any, axis: Any, *kind: Any) -> Any:
 @collective(np.sort, cut=by_lines(1, "sort"), keeps="arrays")
 @accepts(order=DEFAULT)
 def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
-    np.sort(np.empty(0), kind=kind, stable=stable)  # or NumPy's error
-    keeps = bool(stable) or str(kind)[:1].lower() in ("m", "s")
-    return _sorted("sort", a, axis, "stable" if keeps else None)
+    return _sorted("sort", a, axis, _kind(kind, stable))
+
+
+def _kind(kind: Any, stable: Any) -> str | None:
+    """The kind of a sort, if it is to be stable; or NumPy's error."""
+    np.sort(np.empty(0), kind=kind, stable=stable)
+    return "stable" if bool(stable) or str(kind)[:1].lower() in ("m", "s") else None
 
 
 @collective(np.ndarray.sort, writes=(0,), kind=Kind.WRITES, keeps="arrays")
@@ -70,8 +74,7 @@ def sort_in_place(a: Any, axis: Any = -1, *args: Any, **options: Any) -> Any:
 def argsort(
     a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None
 ) -> Any:
-    np.sort(np.empty(0), kind=kind, stable=stable)  # or NumPy's error
-    return _sorted("argsort", a, axis)
+    return _sorted("argsort", a, axis, _kind(kind, stable))
 
 
 @collective(np.searchsorted, np.ndarray.searchsorted, cut=by_elements(1))
@@ -125,7 +128,7 @@ def _partitioned(name: str, whole: str, a: Any, kth: Any, axis: Any) -> Any:
     places = tuple([int(k) for k in np.atleast_1d(np.asarray(kth))])
     expect(all(-length <= k < length for k in places))
     if a.ndim == 1 or axis is None:
-        return _sorted(whole, a, axis, *([None] if whole == "sort" else []))
+        return _sorted(whole, a, axis, None)
     return _sorted(name, a, axis, places)
 
 
