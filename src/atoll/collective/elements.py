@@ -8,7 +8,7 @@ trailing axes that are not distributed travel as rows: a request is then one pla
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate, pairwise
 from math import prod
 from operator import sub
@@ -350,12 +350,15 @@ def _in_line(section: Section) -> Section:
     return section if is_line(section.layout) else as_line(section)
 
 
-def _distributed(pieces: Array, section: Section, small: int = 0) -> Section:
-    """The pieces of all ranks in order: in even blocks, or on every rank if they have fewer than ``small`` elements."""
+def _distributed(
+    pieces: Array, section: Section, small: int = 0, bounds: Sequence[int] = ()
+) -> Section:
+    """The pieces of all ranks in order: in even blocks, or on every rank if they have fewer than ``small`` elements. ``bounds`` has the start
+    of each rank's, and the length, if they are known."""
     communicator, what = section.communicator, "how many elements are kept"
     size, rank, come = communicator.size, communicator.rank, None
-    if size <= policy.limits.few_ranks:  # all know where each rank's elements go
-        bounds = [0, *accumulate(every(communicator, len(pieces), what))]
+    if bounds or size <= policy.limits.few_ranks:  # all know where each rank's elements go
+        bounds = bounds or [0, *accumulate(every(communicator, len(pieces), what))]
         start, length = bounds[rank], bounds[-1]
         if length < small:
             return replicated(to_all(pieces, bounds, communicator, what), communicator)
@@ -401,13 +404,16 @@ def compressed_rows(values: Section, mask: Section, small: int = 0) -> Section |
     if layout.is_replicated or not (values.block.itemsize * prod(rest) and trailing_rows(layout, lead)):  # fmt: skip
         return None
     lying = layout.sliced((slice(None),) * lead + (0,) * len(rest))
-    if not is_line(lying):
+    begins, bounds = line_bounds(lying), []
+    if begins is None:
         return None
+    if mask.layout.is_replicated and layout.processes <= policy.limits.few_ranks:
+        bounds = np.searchsorted(np.flatnonzero(mask.block), begins).tolist()
     mask = redistributed(mask, lying)
     row = np.dtype((np.void, values.block.itemsize * prod(rest)))
     lines = np.ascontiguousarray(values.block).reshape(-1, prod(rest)).view(row)
     chosen = lines.reshape(-1).take(np.flatnonzero(mask.block))
-    line = _distributed(chosen, mask, -(-small // prod(rest)))
+    line = _distributed(chosen, mask, -(-small // prod(rest)), bounds)
     shape = *line.shape, *rest
     target = on_every_rank(shape, layout.processes)
     if not line.layout.is_replicated:

@@ -235,7 +235,7 @@ def picked(handle: Any, key: Any) -> Any:
     if _masks_all_of(handle, mask):
         given = section_of(handle, world), section_of(mask, world)
         return of_section(compressed(*given, config.results), world)
-    if place_of(mask) is not None and _masks_rows_of(handle, mask):
+    if _masks_rows_of(handle, mask):
         rows = compressed_rows(section_of(handle, world), section_of(mask, world), config.results)
         if rows is not None:
             return of_section(rows, world)
