@@ -35,7 +35,7 @@ def price_of(order: Sequence[Node], size: int) -> tuple[tuple[Shape, int, float]
     """
     shapes: dict[Shape, int] = {}
     most = config.gather_bytes
-    steps, work, collective, computed, travelled = 1, 0.0, False, 0, 0.0
+    steps, work, collective, computed, travelled = 1.0, 0.0, False, 0, 0.0
     for node in order:
         on_ranks = [arg for arg in node.args if type(arg) is Node and arg.place is not None]
         if node.op.name == GATHER and node.args[0].place is not None:
@@ -60,6 +60,8 @@ def price_of(order: Sequence[Node], size: int) -> tuple[tuple[Shape, int, float]
                 return ()
             if nbytes > shapes.get(shape, -1):
                 shapes[shape] = nbytes
+    if not collective:  # loops and messages, which are prepared once
+        steps /= policy.limits.pieces
     few = 0 if collective else computed * policy.limits.pieces
     moved, gained = gain(travelled / policy.limits.travelled_bytes, size), gain(work, size)
     lost = steps * policy.limits.step + moved
