@@ -440,3 +440,20 @@ def test_ranks_that_plan_at_different_turns_agree_on_the_accounts(rank):
                 len(set(map(str, agree(current_world().communicator, accounts, "accounts")))) == 1
             )
         assert len(kept) == (rank == 0)
+
+
+@pytest.mark.ranks(2)
+@pytest.mark.simulated(3)
+def test_a_reshape_that_moves_elements_counts_against_its_arrays(size):
+    """Images are divided along an axis of them; as a table of pixels they lie in rows of it."""
+    images = numpy.arange(4 * 24 * 24 * 8.0).reshape(4, 24, 24, 8) % 7
+    weights = numpy.arange(16.0).reshape(8, 2)
+    with usual(step=0):
+        a = atoll.array(images)
+        assert not a.layout.is_replicated
+        for _ in range(12):
+            ours = (a.reshape(-1, 8) @ weights).reshape(4, 24, 24, 2)
+            total = float(ours.sum())
+        assert total == float((images.reshape(-1, 8) @ weights).sum())
+        assert a.shape in current_world().communicator.log.undivided
+        assert atoll.array(images).layout.is_replicated

@@ -13,6 +13,7 @@ from .. import policy
 from ..config import config
 from ..graph.geometry import Geometry
 from ..graph.node import Node
+from .placement import goes_across
 from .ufuncs import COSTS, Cost
 
 Shape = tuple[int, ...]
@@ -40,6 +41,8 @@ def price_of(order: Sequence[Node], size: int) -> tuple[tuple[Shape, int, float]
         on_ranks = [arg for arg in node.args if type(arg) is Node and arg.place is not None]
         if node.op.name == GATHER and node.args[0].place is not None:
             travelled += min(node.args[0].geometry.nbytes, node.geometry.nbytes)
+        elif goes_across(node):  # one rank alone would show the elements where they are
+            travelled += node.geometry.nbytes
         if node.place is not None:
             on_ranks.append(node)
         elif on_ranks:
