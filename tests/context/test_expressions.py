@@ -28,13 +28,16 @@ def assigned():
             with lock:
                 z[m] = k - z[m]
 
+    def of_an_attribute(self, z):
+        z[self.mask] = z[self.mask] + 1
+
     def of_many(z, m):
         z[m] = (
             z[m]
             * 2
         )  # fmt: skip
 
-    return arithmetic, in_place, functions, alone, in_a_block, of_many
+    return arithmetic, in_place, functions, alone, in_a_block, of_an_attribute, of_many
 
 
 def kept():
@@ -78,9 +81,18 @@ def kept():
     def as_an_attribute(z, m):
         z[m] = z[m].T
 
+    def in_a_table(z, m, table):
+        table["m"] = z[m]
+
+    def under_another_key(z, m, k):
+        z[k] = z[m] * 2
+
+    def under_an_expression(z, m):
+        z[m > 0] = z[m > 0] * 2
+
     return (
         by_a_name, by_a_function, as_a_key, by_a_method, returned, in_a_loop, as_elements, twice, under_a_condition,
-        printed, in_an_expression, as_an_attribute,
+        printed, in_an_expression, as_an_attribute, in_a_table, under_another_key, under_an_expression,
     )  # fmt: skip
 
 

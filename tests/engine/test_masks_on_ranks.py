@@ -145,11 +145,14 @@ def test_few_elements_that_go_back_under_their_mask_stay_on_their_ranks(size):
 
 @pytest.mark.ranks(2)
 def test_one_rank_may_read_few_elements_that_have_a_name(rank):
-    a = atoll.arange(4000.0)
+    a, table = atoll.arange(4000.0), {}
     with atoll.config(small=10, everywhere=2000):
-        few = a[a > 3900.5]
+        mask = a > 3900.5
+        few = a[mask]
+        table["few"] = a[mask] * 2
         if rank == 0:
             assert few.tolist() == [*map(float, range(3901, 4000))]
+            assert table["few"].max() == 2 * 3999
         assert float(a.sum()) == 4000 * 3999 / 2
 
 

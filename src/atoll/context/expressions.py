@@ -1,7 +1,7 @@
 """Expressions: where the value of a subscript goes in the statement that has it, from the bytecode.
 
-The value of ``a[m]`` in ``a[m] = np.sqrt(a[m]) + b[m]`` goes through arithmetic into elements: no variable ever has it. So nothing
-but the assignment reads it.
+The value of ``a[m]`` in ``a[m] = np.sqrt(a[m]) + b[m]`` goes through arithmetic into elements under the same key: no variable ever has
+it. So nothing but the assignment reads it.
 """
 
 from __future__ import annotations
@@ -17,20 +17,21 @@ from .caches import Memo
 from .call_sites import origin
 
 _assigned: Memo[tuple[int, int], tuple[CodeType, bool]] = Memo()
-"""By the code object's ``id`` and the instruction of a subscript: whether elements are assigned what arithmetic makes of it."""
+"""By the code object's ``id`` and the instruction of a subscript: whether arithmetic makes of it what elements under its key get."""
 _SUBSCRIPT = "BINARY_SUBSCR"
 _SHALLOW = 8
 """Values below those of an expression, which it does not touch."""
 _WITHOUT_EFFECT = ("CACHE", "PRECALL", "EXTENDED_ARG", "NOP", "UNARY_NEGATIVE", "UNARY_INVERT")
 _TAKEN = {"BINARY_OP": 2, "COMPARE_OP": 2, _SUBSCRIPT: 2, "BINARY_SLICE": 3}
 """How many values these take from the stack."""
+_LOCAL = "a local name"
 _Value = bool | tuple[str, ...]
 """A value on the stack: true if it is the subscript's or made of it, else the names that it was loaded by, if it was."""
 
 
 def is_assigned() -> bool:
     """True if the first frame outside atoll evaluates a subscript whose value goes only through arithmetic and functions of NumPy into
-    elements that the same statement assigns."""
+    elements that the same statement assigns by the same key, which is a name."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and origin(frame.f_code.co_filename) is True:
         frame = frame.f_back
@@ -44,9 +45,10 @@ def is_assigned() -> bool:
 
 
 def _goes_into_elements(code: CodeType, place: int, names: Mapping[str, Any]) -> bool:
-    """True if the value of the subscript at an instruction goes only into assigned elements."""
+    """True if the value of the subscript at an instruction goes only into elements that are assigned by its key."""
     before: list[dis.Instruction] = []
     stack: list[_Value] = []
+    key: _Value = ()
     for instruction in dis.get_instructions(code):
         kind = _kind(instruction)
         if not stack:
@@ -56,9 +58,10 @@ def _goes_into_elements(code: CodeType, place: int, names: Mapping[str, Any]) ->
             stack = [()] * _SHALLOW
             if kind != _SUBSCRIPT or not all(_apply(each, stack, names) for each in before):
                 return False
+            key = stack[-1]
             stack[-2:] = [True]
         elif kind == "STORE_SUBSCR":
-            return stack.pop(-3) is True and True not in stack
+            return bool(key) and stack[-1] == key and stack.pop(-3) is True and True not in stack
         elif not (_is_of_expression(kind) and _apply(instruction, stack, names)):
             return False
     return False
@@ -95,9 +98,7 @@ def _apply(instruction: dis.Instruction, stack: list[_Value], names: Mapping[str
         stack += [loaded] * (2 + _effect(instruction) - 1)
         return base is not True
     if kind.startswith("LOAD_") or kind == "PUSH_NULL":
-        name = instruction.argval
-        named = isinstance(name, str) and kind in ("LOAD_GLOBAL", "LOAD_NAME")
-        stack += [(name,) if named else ()] * _effect(instruction)
+        stack += _loaded(kind, instruction)
         return True
     count = _TAKEN.get(kind, argument + 2 * (kind == "CALL"))
     taken = [stack.pop() for _ in range(count)]
@@ -107,6 +108,14 @@ def _apply(instruction: dis.Instruction, stack: list[_Value], names: Mapping[str
         arithmetic = any(_is_of_numpy(each, names) for each in taken[-2:])
     stack.append(is_given or ())
     return arithmetic or not is_given
+
+
+def _loaded(kind: str, instruction: dis.Instruction) -> list[_Value]:
+    """What a load pushes: names of variables, or values without one."""
+    name, count = instruction.argval, _effect(instruction)
+    if kind.startswith(("LOAD_FAST", "LOAD_DEREF")):
+        return [(_LOCAL, each) for each in ([name] if isinstance(name, str) else name)]
+    return [(name,) if kind in ("LOAD_GLOBAL", "LOAD_NAME") else ()] * count
 
 
 def _effect(instruction: dis.Instruction) -> int:
