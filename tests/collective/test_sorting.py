@@ -63,6 +63,8 @@ def test_partitions_of_rows_are_those_of_numpy(maps, size):
             same(ours, np.partition(a, kth, axis), 0)
     with pytest.raises(ValueError, match=r"kth\(=40\) out of bounds"):
         atoll.argpartition(ours, 40)
+    with pytest.raises(TypeError, match="must be integer"):
+        atoll.partition(ours, 2.5)
 
 
 @pytest.mark.ranks(2, 3)

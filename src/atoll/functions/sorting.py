@@ -125,7 +125,9 @@ def _partitioned(name: str, whole: str, a: Any, kth: Any, axis: Any) -> Any:
     if axis is not None:
         axis = np.lib.array_utils.normalize_axis_index(axis, a.ndim)
     length = a.size if axis is None else a.shape[axis]
-    places = tuple([int(k) for k in np.atleast_1d(np.asarray(kth))])
+    wanted = np.atleast_1d(np.asarray(kth))
+    expect(wanted.dtype.kind in "iu" and wanted.ndim == 1)
+    places = tuple(wanted.tolist())
     expect(all(-length <= k < length for k in places))
     if a.ndim == 1 or axis is None:
         return _sorted(whole, a, axis, None)
