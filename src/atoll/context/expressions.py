@@ -46,23 +46,22 @@ def is_assigned() -> bool:
 
 def _goes_into_elements(code: CodeType, place: int, names: Mapping[str, Any]) -> bool:
     """True if the value of the subscript at an instruction goes only into elements that are assigned by its key."""
-    before: list[dis.Instruction] = []
-    stack: list[_Value] = []
-    key: _Value = ()
-    for instruction in dis.get_instructions(code):
+    instructions = list(dis.get_instructions(code))
+    at = max([k for k, each in enumerate(instructions) if each.offset <= place], default=0)
+    first = at
+    while first and _is_of_expression(_kind(instructions[first - 1])):
+        first -= 1
+    stack: list[_Value] = [()] * _SHALLOW
+    before = all(_apply(each, stack, names) for each in instructions[first:at])
+    if not before or _kind(instructions[at]) != _SUBSCRIPT:
+        return False
+    key = stack[-1]
+    stack[-2:] = [True]
+    for instruction in instructions[at + 1 :]:
         kind = _kind(instruction)
-        if not stack:
-            if instruction.offset < place:
-                before = [*before, instruction] if _is_of_expression(kind) else []
-                continue
-            stack = [()] * _SHALLOW
-            if kind != _SUBSCRIPT or not all(_apply(each, stack, names) for each in before):
-                return False
-            key = stack[-1]
-            stack[-2:] = [True]
-        elif kind == "STORE_SUBSCR":
+        if kind == "STORE_SUBSCR":
             return bool(key) and stack[-1] == key and stack.pop(-3) is True and True not in stack
-        elif not (_is_of_expression(kind) and _apply(instruction, stack, names)):
+        if not (_is_of_expression(kind) and _apply(instruction, stack, names)):
             return False
     return False
 
