@@ -176,8 +176,8 @@ RULES = [
     ),
     Mutation(
         "rule 13: what ranks read directly does not depend on which values a rank has read",
-        (("present", "ANY.size == 1", "True"),),
-        ("tests/engine/test_replicated.py",),
+        (("present", "node.place is None and current_world().size > 1", "False"),),
+        ("tests/engine/test_rows_that_wait.py",),
     ),
     Mutation(
         "a guarded part is loaded before the same loop stores it",
