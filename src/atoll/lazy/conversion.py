@@ -68,7 +68,7 @@ def present(handle: Handle) -> np.ndarray[Any, Any] | None:
 
     A program that iterates over the rows of a large matrix would wait for each of them.
     A view of a large array counts as short if its size would make an array small. Of what every rank has, ranks read the same views,
-    whether or not one of them has looked at it before: kernels and NumPy may round differently.
+    whether or not one of them has read them before: kernels and NumPy may round differently.
     """
     if is_long(handle):
         return None
@@ -76,7 +76,7 @@ def present(handle: Handle) -> np.ndarray[Any, Any] | None:
     cell = handle._cell
     node = cell.node
     each = node.place is None and current_world().size > 1
-    if each and geometry.size > policy.limits.short:
+    if each and policy.limits.short < geometry.size == geometry.base.size:
         return None
     if node.value is None:
         if node.weight < 0 or not geometry.ndim:
