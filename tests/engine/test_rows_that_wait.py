@@ -41,7 +41,7 @@ def totals(np, shape, *, looks):
         if looks and k % 3 == 0:
             float(x[0, 5])
         first, second = x[1], x[2]
-        y = np.exp(-first) * np.sin(first) + np.cos(second) ** 1.7
+        y = 1 / (first + 2) * first + second / 3
         stacked = np.stack([y, first, second])
         squares = (stacked * stacked[::-1]).sum(axis=0)
         found += [float(y.sum()), float(squares.mean()), float(np.dot(first, second))]
