@@ -62,8 +62,8 @@ Py_ssize_t everywhere_now(void) {
 
 inline int is_few(Front *front, Py_ssize_t size) {
     if (front->medium) return size < shortest;
+    if (among_ranks() && size >= small_now()) return 0;
     Py_ssize_t whole = whole_of(front);
-    if (among_ranks() && (size >= small_now() || (size > shortest && size == whole && !on_ranks(front)))) return 0;
     return size < limit && (size <= shortest || whole < limit || size <= whole / pieces);
 }
 

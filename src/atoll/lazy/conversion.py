@@ -67,26 +67,22 @@ def present(handle: Handle) -> np.ndarray[Any, Any] | None:
     """Memory of a short view if its value is in memory, in a single process or on all ranks: recording does not pay.
 
     A program that iterates over the rows of a large matrix would wait for each of them.
-    A view of a large array counts as short if its size would make an array small. Of what every rank has, ranks read the same views,
-    whether or not one of them has read them before: kernels and NumPy may round differently.
+    A view of a large array counts as short if its size would make an array small.
     """
     if is_long(handle):
         return None
     geometry = handle._geometry
     cell = handle._cell
     node = cell.node
-    each = node.place is None and current_world().size > 1
-    if each and policy.limits.short < geometry.size == geometry.base.size:
-        return None
     if node.value is None:
         if node.weight < 0 or not geometry.ndim:
             return None
+        waits = node.place is not None or current_world().size == 1
         while node.place and node.value is None and node.op.is_update and node.params[0].short:
             node = node.args[0]  # a loop goes over elements or rows
         times = 1 if node.place is None or node.value is not None else policy.limits.patience
         del node  # or the old version would be referred to, and be copied
-        few = geometry.size <= policy.limits.short and cell.is_used_by_pieces(times)
-        if not (few or each):
+        if waits and (geometry.size > policy.limits.short or not cell.is_used_by_pieces(times)):
             return None
         cell.settle()
     return asked_for(cell, geometry)
