@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import policy
+from .. import backend, policy
 from ..comm.communicator import Communicator
 from ..comm.in_step import allgather, bcast, every
 from ..exchange.gather import shared_memory, whole_on_node
@@ -392,7 +392,14 @@ def compressed(values: Section, mask: Section, small: int = 0) -> Section:
     They are in C order, as ``values[mask]`` has them. Collective.
     """
     values, mask = in_lines(values, mask)
-    return _distributed(values.block[mask.block], values, small)
+    return _distributed(picked_here(values, mask), values, small)
+
+
+def picked_here(values: Section, mask: Section) -> Array:
+    """The elements of this rank under a mask that lies as the values do."""
+    chosen = backend.current().selected(values.block, mask.block)
+    elements: Array = getattr(chosen, "array", chosen)
+    return elements
 
 
 def compressed_rows(values: Section, mask: Section, small: int = 0) -> Section | None:

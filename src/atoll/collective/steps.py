@@ -32,6 +32,7 @@ from . import (
     reshaped,
     store,
 )
+from .elements import picked_here
 from .operation import Call, Form, collective, result_layout
 
 Array = np.ndarray[Any, Any]
@@ -77,8 +78,7 @@ def compress(
     if place is None:
         return compressed(values, mask)
     values, mask = in_lines(values, mask)
-    chosen = backend.current().selected(values.block, mask.block)
-    return Section(getattr(chosen, "array", chosen), target, values.communicator)
+    return Section(picked_here(values, mask), target, values.communicator)
 
 
 @collective("read across ranks", _view_form)

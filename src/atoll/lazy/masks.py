@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from .. import backend, policy
+from .. import policy
 from ..collective import is_line, uneven_line
-from ..collective.elements import to_all
+from ..collective.elements import picked_here, to_all
 from ..collective.section import replicated
 from ..comm.in_step import every, summed
 from ..config import config
@@ -57,10 +57,10 @@ def compressed(handle: Handle, key: Any) -> Any:
     mask = None if handle._cell.held() or key._cell.held() else _mask_of(handle, key)
     if mask is None:
         return None
-    home = place_of(handle)
-    if home is not mask.place and None not in (home, mask.place):
+    own = place_of(handle)
+    if own is not mask.place and None not in (own, mask.place):
         return None
-    home = home or mask.place
+    home = own or mask.place
     params: tuple[Any, ...] = ()
     if home is None:
         count = _true_here(key._cell)
@@ -71,8 +71,8 @@ def compressed(handle: Handle, key: Any) -> Any:
         if key._cell.node.place is not mask.place:  # counting has laid it out evenly
             return None
         count = sum(counts)
-        if count < max(config.results, 2) and not is_assigned():
-            return _for_all(handle, key, counts, home)
+        if count < max(config.results, 2) and not is_assigned(user_site()):
+            return _for_all(handle, key, counts, own)
         place = _where_true(counts, home)
         params = () if place is None else (place,)
     node = record(
@@ -86,19 +86,17 @@ def compressed(handle: Handle, key: Any) -> Any:
     return of_view(cell, node.geometry)
 
 
-def _for_all(handle: Handle, mask: Handle, counts: list[int], home: Place) -> Any:
+def _for_all(handle: Handle, mask: Handle, counts: list[int], home: Place | None) -> Any:
     """The few elements under a mask, on every rank; ``None`` where they are not in order on their ranks. Collective."""
-    world = home.world
-    if not (len(counts) == world.size and is_line(home.layout) and place_of(handle) is home):
+    if home is None or not (len(counts) == home.world.size and is_line(home.layout)):
         return None
+    world = home.world
     in_step(world, "the elements under a mask", handle, mask, moves="read")
     values, chosen = section_of(handle, world), section_of(mask, world)
     if values.layout != chosen.layout:
         return None
-    mine = backend.current().selected(values.block, chosen.block)
-    bounds = (0, *accumulate(counts))
-    line = getattr(mine, "array", mine)
-    whole = to_all(line, bounds, world.communicator, "the elements under a mask")
+    mine, bounds = picked_here(values, chosen), (0, *accumulate(counts))
+    whole = to_all(mine, bounds, world.communicator, "the elements under a mask")
     return of_section(replicated(whole, world.communicator), world)
 
 

@@ -169,7 +169,7 @@ def places_of(mask: Array) -> Array:
     places = np.zeros(chunks + 1, np.int64)
     counts = places[1:]
     _run_kernel(_count(), mask.size, [(_address(mask), 1)], 0, _address(counts))
-    np.cumsum(counts, out=counts)
+    counts.cumsum(out=counts)
     return places
 
 
@@ -201,10 +201,9 @@ def indices_of(positions: Array, shape: tuple[int, ...]) -> Array:
 
 
 def can_select(data: Array, mask: Array) -> bool:
-    """True if :func:`selected` takes these arrays, and is worth its start."""
+    """True if :func:`selected` takes these arrays."""
     return (
         data.shape == mask.shape
-        and data.size >= policy.limits.chunk
         and data.dtype.itemsize in _TYPES
         and not data.dtype.hasobject
         and data.flags.c_contiguous
