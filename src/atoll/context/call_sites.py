@@ -59,16 +59,19 @@ user_site: Callable[[], Site | None] = _user_site if native is None else native.
 """The current call site: the line of the user's program that called atoll."""
 
 
+def calling_frame(frame: FrameType | None) -> FrameType | None:
+    """The first frame outside atoll, from a frame outwards."""
+    while frame is not None and origin(frame.f_code.co_filename) is True:
+        frame = frame.f_back
+    return frame
+
+
 def user_frame(frame: FrameType | None = None) -> FrameType | None:
     """The frame of the user's line: the first outside atoll and installed packages, from a frame (or the caller's) outwards.
 
     A program that is itself installed has no such frame. The result is then the first frame outside atoll.
     """
-    if frame is None:
-        frame = sys._getframe(1)
-    while frame is not None and origin(frame.f_code.co_filename) is True:
-        frame = frame.f_back
-    first = frame
+    first = frame = calling_frame(frame or sys._getframe(1))
     while frame is not None:
         if origin(frame.f_code.co_filename) is False:
             return frame

@@ -13,7 +13,7 @@ from types import CodeType, FrameType, ModuleType
 from typing import Any
 
 from .caches import Memo
-from .call_sites import origin
+from .call_sites import calling_frame
 
 _Names = tuple[str, ...]
 _names: Memo[tuple[int, int], tuple[CodeType, _Names]] = Memo()
@@ -22,9 +22,7 @@ _names: Memo[tuple[int, int], tuple[CodeType, _Names]] = Memo()
 
 def callee_of_one() -> Any:
     """The function or class that the first frame outside atoll calls with one argument, or ``None``."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and origin(frame.f_code.co_filename) is True:
-        frame = frame.f_back
+    frame = calling_frame(sys._getframe(1))
     if frame is None:
         return None
     return _value(frame, _known_names(frame.f_code, frame.f_lasti))

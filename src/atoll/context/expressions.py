@@ -10,11 +10,11 @@ import builtins
 import dis
 import sys
 from collections.abc import Mapping
-from types import CodeType, FrameType, ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
 from .caches import Memo
-from .call_sites import origin
+from .call_sites import Site, calling_frame
 
 _assigned: Memo[tuple[int, int], tuple[CodeType, bool]] = Memo()
 """By the code object's ``id`` and the instruction of a subscript: whether arithmetic makes of it what elements under its key get."""
@@ -29,18 +29,17 @@ _Value = bool | tuple[str, ...]
 """A value on the stack: true if it is the subscript's or made of it, else the names that it was loaded by, if it was."""
 
 
-def is_assigned() -> bool:
-    """True if the first frame outside atoll evaluates a subscript whose value goes only through arithmetic and functions of NumPy into
-    elements that the same statement assigns by the same key, which is a name."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and origin(frame.f_code.co_filename) is True:
-        frame = frame.f_back
-    if frame is None:
+def is_assigned(site: Site | None) -> bool:
+    """True if a call site, which is at work, is a subscript whose value goes only through arithmetic and functions of NumPy into elements
+    that the same statement assigns by the same key, which is a name."""
+    if site is None:
         return False
-    code, place = frame.f_code, frame.f_lasti
+    code, place = site[:2]
     known = _assigned.get((id(code), place))
     if known is None or known[0] is not code:
-        known = _assigned[id(code), place] = code, _goes_into_elements(code, place, frame.f_globals)
+        frame = calling_frame(sys._getframe(1))
+        names = {} if frame is None or frame.f_code is not code else frame.f_globals
+        known = _assigned[id(code), place] = code, _goes_into_elements(code, place, names)
     return known[1]
 
 
