@@ -333,3 +333,29 @@ def test_heavy_numbers_are_computed_in_each_turn():
             a = np.arange(40.0) * 2 + 1 - 3
             few = (a[5, ...] * 2 + 1, np.where(a[6, ...] > 0, a[7, ...], 0.0), a[8:9].sum())
             assert list(map(float, few)) == [17.0, 12.0, 14.0]
+
+
+def totals(module, shape, *, looks):
+    """Numbers of rows of what changes in each turn, which this rank may look at before."""
+    x = module.ones(shape) + module.arange(float(shape[0] * shape[1])).reshape(shape) * 1e-5
+    found = []
+    for k in range(30):
+        x = x * 1.0001 + 0.001
+        if looks and k % 3 == 0:
+            float(x[0, 5])
+        first, second = x[1], x[2]
+        y = 1 / (first + 2) * first + second / 3
+        stacked = module.stack([y, first, second])
+        squares = (stacked * stacked[::-1]).sum(axis=0)
+        found += [float(y.sum()), float(squares.mean()), float(module.dot(first, second))]
+        found.append(float(module.linalg.norm(squares)))
+    return found
+
+
+@pytest.mark.ranks(2, distributes=False)
+@pytest.mark.parametrize("shape", [(16, 3000), (8, 4500), (20, 9000), (300, 200)], ids=str)
+def test_a_look_of_one_rank_changes_no_bit(shape, rank):
+    with np.config(small=30_000, everywhere=None):
+        unseen = totals(np, shape, looks=False)
+        assert totals(np, shape, looks=rank == 0) == unseen
+        numpy.testing.assert_allclose(unseen, totals(numpy, shape, looks=False), rtol=1e-12)

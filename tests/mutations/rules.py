@@ -177,7 +177,7 @@ RULES = [
     Mutation(
         "rule 13: what ranks read directly does not depend on which values a rank has read",
         (("present", "ANY.size == 1", "True"),),
-        ("tests/engine/test_rows_that_wait.py",),
+        ("tests/agreement/test_reads_on_some_ranks.py",),
     ),
     Mutation(
         "a guarded part is loaded before the same loop stores it",
