@@ -112,14 +112,14 @@ def ordered(line: Section) -> tuple[Section, Section]:
 
     Equal elements stay in their order. Both are in even blocks. Collective.
     """
-    order = stable_order(line.block)
+    order = _stable_order(line.block)
     places = order + line_start(line.layout, line.rank)
     values, places = _arrived(line, line.block[order], places.astype(np.int64, copy=False))
     order = np.argsort(values, kind="stable")  # those of lower ranks came first, each in order
     return _even(values[order], line), _even(places[order], line)
 
 
-def stable_order(values: Array) -> Array:
+def _stable_order(values: Array) -> Array:
     """The indices that sort elements, of equal ones the lower first. NumPy's other sort is faster, and does where none are equal."""
     if values.size > policy.limits.chunk:
         some = np.sort(values[:: values.size // policy.limits.short])

@@ -280,7 +280,7 @@ def _lines_of(node: Node) -> Recent[int, set[int]]:
 
 
 def store_line(node: Node) -> None:
-    """Store the values of a node's line from now on; on ranks those that are as far from the end of a program as this node was."""
+    """Store the values of a node's line from now on; on ranks the values at the distance of this node from the end of a program."""
     lines, number = _lines_of(node), site_number(node.site)
     lines[number] = {*lines.get(number, ()), node.passed}
 

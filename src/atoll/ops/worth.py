@@ -42,9 +42,8 @@ def price_of(order: Sequence[Node], size: int) -> tuple[tuple[Shape, int, float]
         if node.op.name == GATHER and node.args[0].place is not None:
             travelled += min(node.args[0].geometry.nbytes, node.geometry.nbytes)
         elif node.op.is_view and node.params[0].box is None and goes_across(node):
-            travelled += (
-                node.geometry.nbytes
-            )  # one rank alone would show the elements where they are
+            # one rank alone would show the elements where they are
+            travelled += node.geometry.nbytes
         if node.place is not None:
             on_ranks.append(node)
         elif on_ranks:
